@@ -199,7 +199,7 @@ function lastWord(name: string): string {
 
 function unknown(what: string, typed: string, names: readonly string[], similar: string | undefined): string {
   const hint = similar === undefined ? '' : ` Did you mean ${similar}?`
-  return `there is no ${what} ${JSON.stringify(typed)}.${hint} There are ${names.join(', ')}`
+  return `there is no ${what} ${JSON.stringify(typed)}.${hint} Choose from ${names.join(', ')}`
 }
 
 /** Returns one line for an error. Some errors, such as a refused connection, have a code but no message. */

@@ -29,7 +29,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
 /** Conditions of platforms without Node's modules. Bundlers and runtimes set them. */
 const EDGE = ['workerd', 'edge-light', 'browser']
 
-/** Puts the files of platform/edge in the place of those of platform/node. */
+/** Replaces the files of platform/node with those of platform/edge. */
 const onEdge: Plugin = {
   name: 'edge',
   setup: ({ onResolve }) =>

@@ -49,7 +49,7 @@ export interface Config {
   /** Names of OpenTelemetry attributes whose values become tags, such as `tenant.id:acme`. */
   readonly tagNames: readonly string[]
   /**
-   * Time for which a complete trace must not have been written to before its texts are packed together again. If
+   * How long a complete trace must have been unchanged before its texts are packed together again. If
    * undefined, texts stay as they were packed on arrival.
    */
   readonly repackAfterMs: number | undefined
@@ -78,13 +78,13 @@ export interface Config {
   /** Addresses and networks of proxies whose X-Forwarded-For is trusted. */
   readonly trustProxy: readonly string[]
   readonly autoMigrate: boolean
-  /** Names and the key for the first start, which otherwise makes up a key and prints it with a link. */
+  /** Names and the key for the first start, which otherwise generates a key and prints it with a link. */
   readonly init: FirstStartConfig
   /** Time for which a server still accepts requests after SIGTERM, so that its clients notice the shutdown. */
   readonly shutdownGraceMs: number
 }
 
-/** Undefined fields are created as usual. */
+/** An undefined field has its usual value. */
 export interface FirstStartConfig {
   /** Slug of the first project; `default` by default. */
   readonly project: string | undefined
@@ -123,7 +123,10 @@ export interface OidcConfig {
   readonly roles: readonly RoleRule[]
   /** Whether every address from the provider counts as verified, unless the provider says otherwise. */
   readonly trustEmail: boolean
-  /** Time after which a session ends and the provider is asked again; undefined if sessions last as all others do. */
+  /**
+   * Time after which a session ends and the person must sign in with the provider again; undefined if sessions have the
+   * usual lifetime.
+   */
   readonly sessionMs: number | undefined
   /** Whether people can sign in only with the provider or with a sign-in link. */
   readonly only: boolean

@@ -1,22 +1,22 @@
-/** Finds the existing names that a mistaken name may stand for. */
+/** Finds the existing names that a mistyped name may mean. */
 
 /** Maximum number of names that are suggested. */
 const MOST = 5
-/** Minimum likeness of a suggested name. */
+/** Minimum similarity of a suggested name. */
 const LIKE = 0.4
 /** Maximum number of characters compared. Names that agree this far count as equal. */
 const COMPARED = 64
 
 export interface Nearest {
   readonly names: readonly string[]
-  /** Whether the names are like the wanted one. Otherwise they are the first ones of all. */
+  /** Whether the names resemble the wanted name. If not, they are the first names in order. */
   readonly areLike: boolean
 }
 
 /**
- * Returns the names that are most like `wanted`, the likest first. Names that are equally like keep their order, which
- * is the most frequent first. If no name is like `wanted`, returns the first names. If `wanted` is a prefix, the
- * beginnings of names are compared as well.
+ * Returns the names most similar to `wanted`, most similar first. Equally similar names keep their order, which is most
+ * frequent first. If no name is similar, returns the first names. If `wanted` is a prefix, the beginnings of names are
+ * compared as well.
  */
 export function nearestNames(wanted: string, names: readonly string[], isPrefix = false): Nearest {
   const asked = plain(wanted)
@@ -40,8 +40,8 @@ function plain(name: string): string {
 }
 
 /**
- * Returns 1 for equal names. For others, returns the greatest of three shares: of a name within the other, of the pairs
- * of characters that both have, and of the characters that edits leave.
+ * Returns 1 for equal names. For others, returns the greatest of three shares: the length of a name that the other
+ * contains, the pairs of characters that both have, and the characters that edits leave unchanged.
  */
 function likeness(one: string, other: string): number {
   if (one === other) return 1
@@ -63,7 +63,10 @@ function pairsOf(name: string): Set<string> {
   return new Set(characters.slice(1).map((character, i) => characters[i]! + character))
 }
 
-/** Returns how many characters to insert, delete, replace, or swap with a neighbour turn one string into the other. */
+/**
+ * Returns the number of insertions, deletions, replacements and swaps of neighbours that turn one string into the
+ * other.
+ */
 export function editDistance(from: string, to: string): number {
   let before: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, i) => i)

@@ -248,8 +248,8 @@ const ONLY_SERVED: readonly Plugin[] = [meta, openapi, otlp, mcp, docs, dashboar
 const LOCAL_CONNECTIONS = 2
 
 /**
- * Opens the routes that read and change recorded data, with all scopes, for a process that runs beside the database. A
- * request is validated and handled by the same route objects as over HTTP. Nothing else of the service is started, so
+ * Opens the routes that read and change recorded data, with all scopes, for a process that uses the database directly.
+ * A request is validated and handled by the same route objects as over HTTP. Nothing else of the service is started, so
  * the routes that record traces do not work.
  */
 export async function openRoutes(

@@ -26,9 +26,9 @@ export default function changes(app: App): void {
     description:
       'Lists traces in the order in which their writes were committed, to within a few seconds. Without a cursor, ' +
       'the list begins with all stored traces, in the order in which they were recorded. A trace is listed again ' +
-      'after every change to its spans, end, metadata, scores, costs or environment. It is always shown in its ' +
-      'current state, so a page shows a trace only once, no matter how often it was written. Deletions are not ' +
-      'listed.\n\nTo keep a copy up to date, save nextCursor after each page, and continue until caughtUp is true. ' +
+      'after every change to its spans, end, metadata, scores, costs or environment. A page shows a trace once, in ' +
+      'its current state, no matter how often it was written. Deletions are not listed.\n\nTo keep a copy up to date, ' +
+      'save nextCursor after each page, and continue until caughtUp is true. ' +
       'Later, resume with the saved cursor. A write that commits late is listed late, so nothing is missed. ' +
       `Pages may be short or empty. Changes are kept for ${KEPT_DAYS} days: an older cursor gets 410, and so does a ` +
       'cursor from before the database was restored. Then start again without a cursor.',
@@ -63,8 +63,8 @@ async function answerChanges(
 }
 
 /**
- * Folds for requests, which give committed writes their places in the order. One fold of a project is in flight at a
- * time. Requests that arrive in the meantime share the next fold, because the one in flight may have missed a write
+ * Runs folds, which give committed writes their places in the order, on request. Each project has at most one fold in
+ * flight. Requests that arrive in the meantime share the next fold, because the one in flight may have missed a write
  * that was committed before they arrived.
  */
 class Folds {
@@ -76,8 +76,8 @@ class Folds {
   }
 
   /**
-   * Folds the project's writes. Returns false if the database accepts no writes. The list then ends with the writes
-   * that have places.
+   * Folds the project's writes. Returns false if the database accepts no writes. The list then ends at the last write
+   * that has a place.
    */
   async run(projectId: number): Promise<boolean> {
     const project = this.#projects.get(projectId) ?? { shared: this.#share(projectId), waiting: 0 }

@@ -85,7 +85,7 @@ interface Texts {
   readonly examples: readonly string[]
 }
 
-/** The texts of the package, which are the same for each service of a process. */
+/** The package's texts, which all services in a process share. */
 let texts: Promise<Texts> | undefined
 
 export default async function docs(app: App) {
@@ -111,7 +111,7 @@ export default async function docs(app: App) {
     method: 'GET',
     path: '/docs/passages.json',
     access: 'public',
-    summary: "Fetch the guide's texts for its search box",
+    summary: "Fetch the text that the guide's search box searches",
     replies: {},
     handler({ baseUrl }) {
       const values = { baseUrl, keyPrefix: app.config.keyPrefix, version: VERSION }

@@ -7,7 +7,7 @@ export default function metrics(app: App): void {
     method: 'GET',
     path: '/metrics',
     access: 'public',
-    summary: 'Get the metrics, in the text format of Prometheus',
+    summary: 'Get the metrics in Prometheus text format',
     replies: {},
     async handler() {
       const { type, text } = await app.metrics.render()

@@ -36,8 +36,8 @@ export default function search(app: App): void {
     description:
       'Finds traces by every trace list filter, and by steps, errors, scores, durations, costs, tokens and words, in ' +
       'any combination and with any sort. Summaries include the first error and the beginning of the input and ' +
-      'output. If no index fits the conditions, a call examines up to 5,000 traces and stops after 300 ms, so its ' +
-      'page may be short or empty; `reached` shows how far it got. Continue with nextCursor.',
+      'output. If no index supports the conditions, a call examines up to 5,000 traces and stops after 300 ms, so ' +
+      'its page may be short or empty; `reached` shows how far it got. Continue with nextCursor.',
     query: TraceSearchQuery,
     replies: { 200: TraceSearchPage },
     links: { getTrace: { traceId: '/traces/0/id' } },
@@ -129,8 +129,8 @@ function emptyOf({ query, conditions }: TraceSearch): EmptyResult {
 const reachedOf = (sort: Sort, { key }: Edge): string | number => (sort === 'newest' ? key : Number(key))
 
 /**
- * Reads the parameters and checks rules that their schema cannot express. Only the dashboard pages back. Throws
- * `invalid_request`.
+ * Reads the parameters and checks rules that their schema cannot express. Only the dashboard requests previous pages.
+ * Throws `invalid_request`.
  */
 export function readSearch(query: TraceSearchQuery & { readonly before?: string }): TraceSearch {
   const { sort = 'newest', tag: tags = [], score = [], environment, from, to, after, before, q } = query
@@ -173,7 +173,7 @@ export function readSearch(query: TraceSearchQuery & { readonly before?: string 
   }
 }
 
-/** Rejects parameters that select or sort by cost beside withoutCost, because such a search finds nothing. */
+/** Rejects parameters that select or sort by cost together with withoutCost, because such a search finds nothing. */
 function refuseCosts({ sort, minCostUsd, maxCostUsd }: TraceSearchQuery): void {
   const others = { minCostUsd, maxCostUsd, 'sort=costliest': sort === 'costliest' || undefined }
   const [other] = Object.entries(others).find(([, value]) => value !== undefined) ?? []

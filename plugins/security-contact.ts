@@ -15,10 +15,10 @@ export default function securityContact({ config, route }: App): void {
     method: 'GET',
     path,
     access: 'public',
-    summary: 'Say whom to tell about a vulnerability',
+    summary: 'State where to report vulnerabilities',
     replies: {},
     handler() {
-      // Whole days, so that the response does not tell the server's clock.
+      // Whole days, so that the response does not reveal the server's clock.
       const expires = new Date((Math.floor(Date.now() / DAY_MS) + EXPIRES_DAYS) * DAY_MS).toISOString()
       const lines = [
         ...securityContacts.map(contact => `Contact: ${contact}`),

@@ -53,7 +53,7 @@ export default function spans(app: App): void {
       'Groups failed steps by name, error type and message. Ids, paths, times, numbers and quoted names in messages ' +
       'are ignored. A trace with status `error` but no failed step counts as a failure itself. By default, the last ' +
       `${FAILURE_DAYS} days are included. A request examines up to 5,000 traces, newest first, or as many as it can ` +
-      'in 300 ms, whichever is fewer. `complete` says whether these were all of them, and `reached` how far it got.',
+      'in 300 ms, whichever is fewer. `complete` says whether these were all the traces, and `reached` how far it got.',
     query: FailureListQuery,
     replies: { 200: FailureList },
     links: { getTrace: { traceId: '/errors/0/example/traceId' } },
@@ -82,7 +82,7 @@ export default function spans(app: App): void {
   })
 }
 
-/** Answers a list of spans of a project, for the API and for the dashboard. */
+/** Responds with a list of a project's spans, for the API and the dashboard. */
 export async function answerSpanList(
   app: App,
   projectId: number,
@@ -103,7 +103,7 @@ export async function answerSpanList(
 
 type InTurn = Pick<RequestOf<unknown>, 'signal' | 'party'>
 
-/** Reads the project when it is its turn, because walks can be slow. */
+/** Reads when it is the project's turn, because walks can be slow. */
 const inTurn = <T>(app: App, projectId: number, request: InTurn, weight: number, work: ProjectRead<T>): Promise<T> =>
   app.largeReads.run(projectId, () => app.sql.readOf(projectId, work, request), { weight, client: request })
 

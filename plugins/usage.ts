@@ -81,7 +81,7 @@ async function readScores(app: App, projectId: number, sums: PeriodSums, asked: 
   return found ?? refuseField('scores', MANY_SCORES)
 }
 
-/** Returns whether the filters are those of rollups, and rollups count too many matching traces to read them. */
+/** Returns whether rollups support the filters and count too many matching traces to read each one. */
 async function isKnownLarge(app: App, projectId: number, asked: UsageAsked, client: Client): Promise<boolean> {
   const { filters, split } = asked
   if (filters === undefined || findUnsummed(filters, split) !== undefined) return false
@@ -89,7 +89,7 @@ async function isKnownLarge(app: App, projectId: number, asked: UsageAsked, clie
   return total !== undefined && total.traces > MOST_EXACT.traces
 }
 
-/** Rejects filters by which stored sums cannot be read. */
+/** Rejects filters that stored sums do not support. */
 function refuseUnsummed({ filters, split }: UsageAsked): void {
   if (filters === undefined) return
   const unsummed = findUnsummed(filters, split)
@@ -168,12 +168,15 @@ function readUsageQuery(query: UsageQuery): UsageAsked {
   const asked = { from, to, interval, split, limit, sort, stepKind, filters }
   const rows = countIntervals(asked) * (split === undefined ? 1 : limit + 1)
   if (rows > MOST_ROWS) {
-    refuseField('interval', `would give up to ${rows} rows; use a shorter period, a longer interval or a lower limit`)
+    refuseField('interval', `would return up to ${rows} rows; use a shorter period, a longer interval or a lower limit`)
   }
   return asked
 }
 
-/** Returns the end of the hour or day in which the time lies, so that the usual period begins with a whole one. */
+/**
+ * Returns the end of the hour or day that contains the time, so that the default period begins with a whole hour or
+ * day.
+ */
 function nextWhole(ms: number, interval: UsageAsked['interval']): number {
   const step = interval === 'none' ? 1 : STEPS[interval]
   return Math.ceil(ms / step) * step

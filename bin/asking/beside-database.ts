@@ -1,4 +1,4 @@
-/** Asks the routes in this process, beside a database and without a server. */
+/** Calls the routes in this process, directly on a database and without a server. */
 import { requireProject } from '../../lib/admin/projects.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { type LocalRoutes, openRoutes } from '../../lib/service.ts'

@@ -31,7 +31,7 @@ function isJson(call: Printing): boolean {
 /** Writes JSON on one line. Escaped control characters do not change its meaning. */
 export const jsonLine = (text: string): string => `${visible(text.trimEnd())}\n`
 
-/** Prints a response: its text as it is, or the lines that describe its value. */
+/** Prints a response: its raw text, or the lines that describe its value. */
 export async function printAnswer<T>(call: Printing, text: string, describe: (value: T) => readonly Line[]) {
   if (isJson(call)) await call.stream(jsonLine(text))
   else {
@@ -54,17 +54,17 @@ interface Page {
   readonly [member: string]: unknown
   readonly nextCursor?: string | null
   /**
-   * On routes whose pages may be short: start of the last trace that was examined or, in another order, its duration or
-   * cost.
+   * On routes that may return short pages: the start of the last trace examined or, for other sort orders, its duration
+   * or cost.
    */
   readonly reached?: string | number | null
-  /** On the search for words: how complete their index is. */
+  /** On word searches: how complete the word index is. */
   readonly index?: { readonly isFilled: boolean; readonly waiting: number; readonly partlyIndexed?: number } | null
   /** On an empty first page: which values do not exist, and the nearest ones that do. */
   readonly hint?: string | null
 }
 
-/** How a list ends: whether more items follow, and if that is not known, why. */
+/** How a list ends: whether more items follow or, if that is unknown, why. */
 export interface ListEnd {
   readonly hasMore: boolean
   /** Set if the list may have more items, but only among traces beyond this one. */
@@ -75,10 +75,10 @@ export interface ListEnd {
   readonly hint?: string | null
 }
 
-/** Maximum number of requests without an item. Each examines thousands of traces. */
+/** Maximum number of requests that return no items. Each examines thousands of traces. */
 const MOST_EMPTY = 20
 
-/** Yields the pages of a list, until the items end, suffice, or fail to appear in many requests. */
+/** Yields the pages of a list until there are no more items, enough items, or too many requests without any. */
 export async function* listPages<T>(
   asker: Asker,
   { path, query, member, limit, pageSize }: ListRequest
@@ -151,7 +151,7 @@ export function listLines<T>(
   return rows.length === 0 ? [[only], ...why] : [...table, [only]]
 }
 
-/** Parses a flag with a number of items. */
+/** Parses a flag whose value is a number of items. */
 export function parseLimit(flag: string, text: string | undefined, usual: number, most: number): number {
   if (text === undefined) return usual
   const number = /^\d{1,9}$/.test(text) ? Number(text) : 0

@@ -1,4 +1,4 @@
-/** Asks a server over HTTP. */
+/** Sends requests to a server over HTTP. */
 import { setTimeout } from 'node:timers/promises'
 import type { Settings } from '../../clients/typescript/options.ts'
 import { parseAnswer } from '../../clients/typescript/send/answer.ts'
@@ -6,7 +6,7 @@ import { Transport } from '../../clients/typescript/send/transport.ts'
 import type { Asker, HttpMethod } from './asker.ts'
 import { explainRejection } from './failure.ts'
 
-/** Number of times that a busy server is asked, and the pause before it is asked again. */
+/** Number of attempts on a busy server, and the pause between them. */
 const TRIES = 3
 const PAUSE_MS = 1000
 

@@ -1,4 +1,4 @@
-/** Selects what a command queries: a server, with a key, or the routes of this process, beside a database. */
+/** Selects what a command queries: a server, with a key, or this process's routes, directly on a database. */
 import { readOptions } from '../../clients/typescript/options.ts'
 import { AdminError } from '../../lib/admin-error.ts'
 import { UsageError } from '../command.ts'
@@ -12,9 +12,9 @@ const URL_FLAG = {
 } as const
 const KEY_FLAG = { type: 'string', value: 'KEY', about: 'the API key; SPOOR_API_KEY by default' } as const
 
-/** Flags of commands that ask a server. */
+/** Flags of commands that query a server. */
 export const SERVER_FLAGS = { url: URL_FLAG, key: KEY_FLAG }
-/** Flags of commands that ask a server, or a project beside its database. */
+/** Flags of commands that query a server, or a project directly in its database. */
 export const ASKING_FLAGS = {
   project: {
     type: 'string',
@@ -54,7 +54,7 @@ export async function withAsker<T>(
   return closing(new HttpAsker(settings, key === undefined ? 'SPOOR_API_KEY' : '--key'), work)
 }
 
-/** Rejects the flags of a server, for a command that runs beside the database. */
+/** Rejects server flags if the command uses the database directly. */
 export function refuseServer({ url, key }: Omit<AskingFlags, 'project'>): void {
   if (url === undefined && key === undefined) return
   throw new UsageError('--project cannot be combined with --url or --key: a key belongs to one project')

@@ -22,10 +22,10 @@ export default command({
   details: [
     `Lists the newest ${MOST_AUDIT_ENTRIES.toLocaleString('en')} sign-ins, deletions, and changes to keys, projects`,
     'and members. For a command, it shows the operating-system user; for a deletion through the API, the key.',
-    'Recorded traces are not listed. Failed sign-ins are one entry per user, client and 15 minutes.',
+    'Recorded traces are not listed. Failed sign-ins by one user and client within 15 minutes share an entry.',
     '',
     '--after writes one JSON object per line, for a log collector. Pass the `id` of the last line collected.',
-    'Entries from the last 15 seconds wait for the next run, so that none are missed.'
+    'Entries from the last 15 seconds are left for the next run, so that none are missed.'
   ].join('\n'),
   examples: ['audit', 'audit --project default --since 2026-11-01T00:00:00Z --json', 'audit --after 0 >> audit.ndjson'],
   async run({ flags, env, print, stream }) {

@@ -9,7 +9,7 @@ import { bar, counted, size } from '../terminal/words.ts'
 
 /** Smaller tables and indexes share a line of the report. */
 const LISTED_BYTES = 1024 ** 2
-/** Time for which a trace must not have been written to if the server repacks none, as by default. */
+/** How long a trace must have been unchanged before it is repacked if the server repacks none, which is the default. */
 const CALM_MS = 600_000
 
 export default command({
@@ -55,11 +55,11 @@ export default command({
     progress.clear()
     print({ ...compacted, applied: true }, describeCompacted(compacted))
     const { length } = compacted.skipped
-    if (length > 0) throw new AdminError(`${counted(length, 'step')} could not be done: see above`)
+    if (length > 0) throw new AdminError(`${counted(length, 'step')} could not be completed: see above`)
   }
 })
 
-/** Gives work that ends because of a signal a message for people. */
+/** Replaces the error of work that a signal interrupted with a readable message. */
 async function orInterrupted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   try {
     return await work
@@ -89,7 +89,7 @@ async function apply(
       readFree: async () => (database.embedded ? (await readDisk(config.dataDir))?.freeBytes : undefined),
       onProgress(what, { phase, done, total, waitsFor }) {
         if (waitsFor !== undefined) {
-          const waiting = `${what} waits for ${waitsFor} to finish its transaction`
+          const waiting = `${what} is waiting for ${waitsFor} to finish its transaction`
           if (waiting !== told) progress.say(waiting)
           told = waiting
         }

@@ -31,7 +31,7 @@ export default command({
 })
 
 const MASK = '***'
-const NONE_SET = 'No variable is set.'
+const NONE_SET = 'No variables are set.'
 const SECRETS: readonly string[] = [
   'KEY_DIGEST_SECRET',
   'KEY_DIGEST_SECRET_PREVIOUS',

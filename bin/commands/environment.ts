@@ -9,7 +9,7 @@ import { count, counted, tracesDone } from '../terminal/words.ts'
 export const backfill = command({
   summary: 'Set the environment of stored traces without one',
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to change' },
+    project: { type: 'string', value: 'SLUG', required: true, about: 'change traces in this project' },
     environment: { type: 'string', value: 'E', required: true, about: 'the label, or `unassigned`' },
     key: { type: 'string', value: 'KEYID', about: 'only traces recorded with this key' },
     tag: { type: 'string', value: 'T', about: 'only traces with this tag' },

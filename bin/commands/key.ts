@@ -92,7 +92,7 @@ export const revoke = command({
   parameters: ['KEYID'],
   lastIsOptional: true,
   flags: {
-    project: { type: 'string', value: 'SLUG', about: 'with --all, instead of KEYID: the project whose keys to revoke' },
+    project: { type: 'string', value: 'SLUG', about: 'with --all, instead of KEYID: revoke the keys for this project' },
     all: { type: 'boolean', about: 'revoke every key for the project' },
     'dry-run': { type: 'boolean', about: 'show the keys without revoking them' }
   },
@@ -164,7 +164,7 @@ function parseScopes(text: string | undefined): Scope[] | undefined {
   const scopes = text.split(',').map(scope => scope.trim())
   const strange = scopes.find(scope => !(SCOPES as readonly string[]).includes(scope))
   if (strange === undefined) return [...new Set(scopes as Scope[])]
-  throw new UsageError(`--scopes: there is no scope ${JSON.stringify(strange)}. There are ${SCOPES.join(', ')}`)
+  throw new UsageError(`--scopes: there is no scope ${JSON.stringify(strange)}. Choose from ${SCOPES.join(', ')}`)
 }
 
 function requireDays(flag: string, text: string | undefined): number | undefined {

@@ -41,17 +41,18 @@ export default command({
       const plan = await distribute(env, await readShards(shards), apply, progress)
       const { steps, done, nodes, obstacles } = plan
       print({ steps, done, nodes, obstacles, applied: apply }, describePlan(plan, apply))
-      if (obstacles.length > 0) throw new AdminError('this cannot be done yet: see above')
+      if (obstacles.length > 0) throw new AdminError('the tables cannot be distributed yet: see above')
       return
     }
     if (flags['dry-run']) {
       const missing = await withAnyDatabase(env, ({ sql }) => missingMigrations(sql))
-      const text = missing.length === 0 ? 'no migration is missing' : `migration ${missing.join(', ')} would be applied`
+      const text =
+        missing.length === 0 ? 'no migrations are missing' : `migration ${missing.join(', ')} would be applied`
       print({ applied: [], missing }, text)
       return
     }
     const { applied, warning } = await openFor(readConfig(env), migrateAndLook)
-    const text = applied.length === 0 ? 'no migration is missing' : `applied migration ${applied.join(', ')}`
+    const text = applied.length === 0 ? 'no migrations are missing' : `applied migration ${applied.join(', ')}`
     print({ applied, warning: warning ?? null }, warning === undefined ? text : `${text}\n${warning}`)
   }
 })

@@ -102,7 +102,7 @@ export const removal = command({
 export const recompute = command({
   summary: 'Recompute the costs of stored traces with current prices',
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to recompute' },
+    project: { type: 'string', value: 'SLUG', required: true, about: 'recompute traces in this project' },
     ...TIME_FLAGS,
     apply: { type: 'boolean', about: 'store the new costs; without it, the command only reports them' }
   },

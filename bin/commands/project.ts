@@ -105,13 +105,13 @@ export const isolate = command({
       )
     }
     const { shard, isAlone, applied } = isolation
-    const shares = isAlone ? 'alone' : 'with others: --apply gives it its own shard'
+    const shares = isAlone ? 'alone' : 'shared with other projects: --apply gives it its own shard'
     print({ project: slug, ...isolation }, `project ${slug} ${applied ? 'now has' : 'is in'} shard ${shard}, ${shares}`)
   }
 })
 
 export const update = command({
-  summary: "Change a project's name, slug, account, storage limit, search or usage tags",
+  summary: "Change a project's name, slug, account, storage limit, search setting or usage tags",
   parameters: ['SLUG'],
   flags: {
     name: { type: 'string', value: 'NAME', about: 'its name' },
@@ -209,7 +209,7 @@ function describeRecount({ rows, counters, wrongDays, wrongTraces, agree, applie
   const { count: wrong, ids } = wrongTraces
   const named = `${ids.join(', ')}${wrong > ids.length ? ', …' : ''}`
   const traces =
-    wrong === 0 ? '' : `\nThe span count, error count or run mark is wrong for ${counted(wrong, 'trace')}: ${named}.`
+    wrong === 0 ? '' : `\nThe span count, error count or run flag is wrong for ${counted(wrong, 'trace')}: ${named}.`
   return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}${days}${traces}\n${agree ? 'They match.' : advice}`
 }
 

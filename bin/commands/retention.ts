@@ -143,7 +143,7 @@ function planTable(plans: readonly ExpiryPlan[]): string {
   return table(['PROJECT', 'KEEPS', 'TRACES TO DELETE', 'SPANS', 'BYTES'], rows, NONE)
 }
 
-/** Describes a retention such as `traces of the last 90 days, and all with a score or the tag golden`. */
+/** Describes a retention period, such as `traces from the last 90 days, and all with a score or the tag golden`. */
 function describeRetention({ days, keepsScored, keepsTags }: Retention): string {
   const others = [...(keepsScored ? ['a score'] : []), ...keepsTags.map(tag => `the tag ${tag}`)]
   const longer = others.length === 0 ? '' : `, and all with ${others.join(' or ')}`

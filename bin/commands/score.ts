@@ -116,7 +116,7 @@ function readType(text: string | undefined): DataType | undefined {
 
 const NUMBER = /^-?(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?$/i
 
-/** Returns the value with its type: the given type, or the type that the text looks like. */
+/** Returns the value and its type: the specified type, or the type inferred from the text. */
 export function readValue(text: string, type?: DataType): { dataType: DataType; value: string | number | boolean } {
   const isBoolean = text === 'true' || text === 'false'
   const isNumber = NUMBER.test(text) && Number.isFinite(Number(text))

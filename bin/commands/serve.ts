@@ -16,7 +16,7 @@ import { welcome } from '../terminal/welcome.ts'
 /**
  * Heap growth between two full collections, as a percentage of live data. A server's heap is small, but V8 also counts
  * the memory that bodies and rows use outside the heap. By default, V8 would therefore run a full collection several
- * times a second, which costs much CPU time (test/bench/RESULTS.md, "Growth of the heap").
+ * times a second, which costs a lot of CPU time (test/bench/RESULTS.md, "Growth of the heap").
  */
 const HEAP_GROWTH_PERCENT = 150
 

@@ -36,7 +36,7 @@ export default command({
     const { length } = status.problems
     if (!flags.quiet) print(status, describe(status))
     else if (length > 0) print(status.problems, status.problems.join('\n'))
-    if (length > 0) throw new AdminError(`${counted(length, 'thing')} ${length === 1 ? 'is' : 'are'} amiss: see above`)
+    if (length > 0) throw new AdminError(`${counted(length, 'problem')} found: see above`)
   }
 })
 
@@ -55,7 +55,7 @@ function describe(status: InstanceStatus): string {
     facts.push(
       ['schema', `${schema.state}, version ${schema.version} of ${schema.latest}`],
       ['stored', `${counted(totals.traces, 'trace')}, ${counted(totals.spans, 'span')}, ${size(totals.bytes)}`],
-      ['charts', news === 0 ? 'up to date' : `up to date, with ${counted(news, 'change')} to add`],
+      ['charts', news === 0 ? 'up to date' : `up to date, with ${counted(news, 'change')} pending`],
       ['backup', status.lastBackupAt === null ? 'none by `spoor backup`' : relativeTime(status.lastBackupAt)],
       ['dashboard', `${counted(people.users, 'user')}, ${counted(people.sessions, 'session')}`]
     )

@@ -110,7 +110,7 @@ export const signOut = command({
 })
 
 export const unlink = command({
-  summary: 'Let a user sign in with a different sign-in provider account',
+  summary: 'Let a user sign in with a different account at the sign-in provider',
   parameters: ['EMAIL'],
   details: [
     'Unlinks the user from their OpenID Connect account, and signs them out everywhere. The next OpenID Connect',

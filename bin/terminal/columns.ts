@@ -44,7 +44,7 @@ export const SCORE_TABLE: readonly FittedColumn<ScoreOutput>[] = [
   { title: 'COMMENT', of: ({ comment }) => comment?.replace(/\s+/g, ' ') ?? '', least: 10, rank: 1 }
 ]
 
-/** Returns one line for a trace of a list that grows, so its columns have fixed widths. */
+/** Returns one line for a trace in a growing list, whose columns therefore have fixed widths. */
 export function tailLine({ id, startedAt, name, status, errorCount, ...trace }: ShownSummary, columns: number): Line {
   const isFailed = status === 'error' || errorCount > 0
   const before: Line = [
@@ -58,6 +58,6 @@ export function tailLine({ id, startedAt, name, status, errorCount, ...trace }: 
   return [...before, cutTo([visible(name), ...facts.filter(Boolean).map(visible)].join('  '), left)]
 }
 
-/** Number of columns before the name in `tailLine`, and the minimum for the name. */
+/** Number of columns before the name in `tailLine`, and the name's minimum width. */
 const TAIL_BEFORE = 32 + 2 + 8 + 2 + 7 + 2 + 9 + 2
 const TAIL_NAME = 12

@@ -51,7 +51,7 @@ function choicesOf(commands: Commands): readonly Choice[] {
     return [{ after: `${noun} `, hasMore: false, options }]
   })
   const first = nouns.map(noun => word(noun, commands[noun]?.summary ?? `Commands: ${verbsOf(names, noun)}`))
-  return [...flags, ...verbs, { after: '', hasMore: false, options: [...first, word('help', 'Say what there is')] }]
+  return [...flags, ...verbs, { after: '', hasMore: false, options: [...first, word('help', 'Show help')] }]
 }
 
 function verbsOf(names: readonly string[], noun: string): string {

@@ -5,7 +5,7 @@ import { cutTo, type Line, type LinePiece, pieceText, widthOf } from './lines.ts
 export interface FittedColumn<Row> {
   readonly title: string
   of(row: Row): string | LinePiece
-  /** Whether cells are aligned to the right, as numbers are. */
+  /** Whether cells are right-aligned, as numbers are. */
   readonly isNumber?: true
   /** Width to which the column may be cut; undefined if the column is never cut. */
   readonly least?: number
@@ -18,8 +18,8 @@ export interface FittedColumn<Row> {
 const GAP = '  '
 
 /**
- * Returns the heading and one line per row. If the table is wider than `width`, columns are cut, and then left out. A
- * column without any content is left out.
+ * Returns the heading and one line per row. If the table is wider than `width`, columns are cut first, and then
+ * dropped. Empty columns are always dropped.
  */
 export function fitTable<Row>(columns: readonly FittedColumn<Row>[], rows: readonly Row[], width: number): Line[] {
   const all = columns.map(column => {

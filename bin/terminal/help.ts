@@ -4,7 +4,7 @@ import { alignColumns } from './table.ts'
 
 export const SHARED_FLAGS: [flag: string, about: string][] = [
   ['--json', 'print one JSON value instead of text'],
-  ['--help', 'print this']
+  ['--help', 'print this help']
 ]
 
 /** `started` is the command as it was started, such as `npx spoor`. */

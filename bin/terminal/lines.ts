@@ -32,7 +32,7 @@ export function renderLine(line: Line, hasColours: boolean): string {
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f000}-\u{1faff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u
 const NARROW_ONLY = /^[\u0020-\u007e]*$/
-/** Marks that combine with the character before, and characters that are not shown. */
+/** Marks that combine with the preceding character, and invisible characters. */
 const HIDDEN = /[\p{Mn}\p{Me}\p{Cf}]/u
 
 const columnsOf = (character: string): number => (HIDDEN.test(character) ? 0 : WIDE.test(character) ? 2 : 1)

@@ -10,7 +10,7 @@ export interface Shown {
 }
 
 export class Screen {
-  /** Number of columns; infinite if stdout is not a terminal, because other readers need nothing cut. */
+  /** Number of columns; infinite if stdout is not a terminal, because only terminals need lines to be cut. */
   readonly columns: number
   readonly #rows: number
   readonly #hasColours: boolean
@@ -45,16 +45,17 @@ export class Screen {
   /** Returns false if the pager could not be run. */
   #runPager(pager: string, text: string): Promise<boolean> {
     return new Promise(resolve => {
-      // As in git: quit if everything fits, pass colours, keep the text on the screen. The user's own LESS wins.
+      // As in git: quit if everything fits, pass colours, keep the text on the screen. The user's own LESS takes
+      // precedence.
       const env = { LESS: 'FRX', ...this.#env }
       const child = spawn(pager, { shell: true, stdio: ['pipe', 'inherit', 'inherit'], env })
       // A pager that the user quits early stops reading.
       const input = child.stdin as Writable
       input.on('error', () => {})
-      // The shell has the code 127 if there is no such program.
+      // The shell exits with code 127 if the program does not exist.
       child.on('error', () => resolve(false))
       child.on('close', code => resolve(code !== 127))
-      // Ctrl-C is for the pager.
+      // The pager handles Ctrl-C.
       const ignore = () => {}
       process.on('SIGINT', ignore)
       child.on('close', () => process.off('SIGINT', ignore))

@@ -23,12 +23,12 @@ export function parseTimes({ from, to }: Times): Times {
   return { from: parseMoment('from', from), to: parseEnd('to', to) }
 }
 
-/** Parses the value of a flag into canonical form. A date is its first moment. */
+/** Parses the value of a flag into canonical form. A date means its first moment. */
 export function parseMoment(flag: string, text: string | undefined, now = Date.now()): string | undefined {
   return text === undefined ? undefined : (readMoments(text, now)?.first ?? refuse(flag, text))
 }
 
-/** Like `parseMoment`, but a date is its last moment, so that `--to 2026-01-31` includes that day. */
+/** Like `parseMoment`, but a date means its last moment, so that `--to 2026-01-31` includes that day. */
 export function parseEnd(flag: string, text: string | undefined, now = Date.now()): string | undefined {
   return text === undefined ? undefined : (readMoments(text, now)?.last ?? refuse(flag, text))
 }
@@ -57,7 +57,7 @@ interface Period {
 
 /**
  * Reads a date, a date and time, `now`, `today`, `yesterday`, or a time ago (`90d`, `1h30m`). A missing zone means UTC,
- * as in the API. Returns the first and last moment of a day, or twice the same moment.
+ * as in the API. Returns the first and last moment of a day, or the same moment twice.
  */
 export function readMoments(text: string, now: number): Period | undefined {
   const ms = readDuration(text)

@@ -62,14 +62,14 @@ function failureLines({ spans }: DetailedTrace): Line[] {
 interface Step {
   readonly span: Span
   readonly branch: string
-  /** The lines of the tree in front of further lines of the step. */
+  /** The tree lines drawn before each additional line of the step. */
   readonly below: string
 }
 
 /** Returns the steps as a tree, depth first, with the lines that connect them. */
 export function nestedSteps(spans: readonly Span[]): Step[] {
   const placed = inTreeOrder(spans)
-  // Whether the ancestors of a step at each depth have a following sibling is known from the end of the list.
+  // Going backwards shows, for each depth, whether a step or its ancestor has a later sibling.
   const follows: boolean[] = []
   const steps: Step[] = []
   for (const { span, depth } of placed.toReversed()) {
@@ -148,7 +148,7 @@ function factLines(trace: DetailedTrace['trace']): Line[] {
   )
 }
 
-/** Returns a value in lines: a string as it is, other JSON indented. Null and empty values have no lines. */
+/** Returns a value as lines: strings unchanged, other JSON indented. Null and empty values have no lines. */
 export function valueLines(name: string, value: unknown, before: string): Line[] {
   if (value === null || value === undefined) return []
   const lines = typeof value === 'string' ? splitLines(value) : prettyLines(value)

@@ -17,7 +17,10 @@ export function alarmChange(
   return isBreached ? 'fired' : 'resolved'
 }
 
-/** Returns the breaches after a reported change. Without it, a change whose report failed is reported again. */
+/**
+ * Returns the breaches after a reported change. After a failed report, skip this call, so that the change is reported
+ * again.
+ */
 export function applyChange(breaches: Breaches, condition: string, change: AlarmChange, at: string): Breaches {
   const { [condition]: _, ...others } = breaches
   return change === 'fired' ? { ...others, [condition]: at } : others

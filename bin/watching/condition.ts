@@ -10,7 +10,7 @@ export type Measure =
   | { readonly of: 'score'; readonly name: string }
 
 export interface Condition {
-  /** The condition as given, which identifies it in the state. */
+  /** The condition as written, which identifies it in the state file. */
   readonly text: string
   readonly measure: Measure
   readonly operator: '>' | '>=' | '<' | '<='
@@ -43,7 +43,7 @@ export function parseCondition(given: string): Condition {
   const measure = measureOf(of, scoreName, limit)
   const value = readLimit(measure, limit) ?? refuse(`the limit must be ${limitForm(of)}, not ${limit}`)
   if (of === 'silence') {
-    if (window !== undefined) refuse('silence takes no period: write `silence > 10m`')
+    if (window !== undefined) refuse('silence does not accept a period: write `silence > 10m`')
     if (!operator.startsWith('>')) refuse('silence can only be compared with >: write `silence > 10m`')
     if (value < SHORTEST_MS) refuse('the limit must be at least 1m')
   }
@@ -67,7 +67,7 @@ function readLimit({ of }: Measure, text: string): number | undefined {
   return digits === undefined || (digits.startsWith('-') && of !== 'score') ? undefined : Number(digits)
 }
 
-/** Durations of `readDuration` have no milliseconds. */
+/** `readDuration` does not accept milliseconds. */
 const msAsSeconds = (text: string): string => `${Number(text.slice(0, -2)) / 1000}s`
 
 function limitForm(of: Measure['of']): string {

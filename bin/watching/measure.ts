@@ -1,4 +1,4 @@
-/** Measures a condition by asking the API. */
+/** Measures a condition by querying the API. */
 import type { UsageSums } from '../../lib/schema/history/usage.ts'
 import { type Asker, requestPath } from '../asking/asker.ts'
 import type { Condition, Measured } from './condition.ts'
@@ -32,7 +32,9 @@ function sumFor(measure: Summed, { traces, errors, costUsd, inputTokens, outputT
   }
 }
 
-/** Running traces count, so that a long run is not silence. A project without any trace was never heard of. */
+/**
+ * Running traces count, so that a long run is not silence. A project without traces has no last trace to measure from.
+ */
 async function measureSilence(asker: Asker, from: string, now: number): Promise<Measured> {
   const path = requestPath('/api/v1/traces', { limit: 1 })
   const { traces } = JSON.parse(await asker.ask('GET', path)) as { traces: { startedAt: string }[] }

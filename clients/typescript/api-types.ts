@@ -39,7 +39,7 @@ export interface TraceInput {
   input?: unknown
   /** The run's output. Any JSON value is allowed and kept exactly as sent. */
   output?: unknown
-  /** Additional data about the run. Later requests can merge keys. Values can be any JSON, kept exactly as sent. */
+  /** Additional data about the run. Later requests can set keys. Values can be any JSON, kept exactly as sent. */
   metadata?: Record<string, unknown> | undefined
   usage?: UsageInput | undefined
   /** The cost in US dollars. */

@@ -1,4 +1,4 @@
-/** Client options. Environment variables supply options that are not given. */
+/** Client options. Environment variables supply omitted options. */
 import platform from './platform/node/process.ts'
 import type { PlatformVariables } from './platform/types.ts'
 import type { Redact } from './record/values.ts'
@@ -56,8 +56,7 @@ export function readOptions(options: SpoorOptions, env: PlatformVariables) {
   const spool = options.spool ?? (env.SPOOR_SPOOL || './.spoor')
   const isUrl = /^https?:\/\/[^/]/.test(url) && URL.canParse(url)
   const obstacle =
-    platform.obstacle ??
-    (isUrl ? keyObstacle(key) : `the url of a server begins with http:// or https://: ${url} does not`)
+    platform.obstacle ?? (isUrl ? keyObstacle(key) : `the url must begin with http:// or https://, not ${url}`)
   return {
     url: obstacle === undefined ? url : URL_DEFAULT,
     key,

@@ -57,7 +57,7 @@ export class Spoor {
         this.#settings.onProblem(`traces lost: ${failed}; the process ends, and they could not be kept on disk`)
     },
     sendBriefly: async (timeoutMs: number) => {
-      // A process may end before the timer of the first look fires, and still sends what earlier processes left.
+      // A process that ends before the first check's timer fires still sends what earlier processes left.
       await this.#lookFirst()
       const { kept } = await this.#outbox.flush({ timeoutMs }, true)
       if (kept > 0) this.#outbox.interrupt()
@@ -167,7 +167,7 @@ export class Spoor {
     this.#running.set(trace.key, trace)
     if (this.#running.size > MOST_OPEN) {
       const [oldest] = this.#running.values()
-      this.#outbox.problem(`more than ${MOST_OPEN} traces run: the oldest, ${oldest!.name}, is recorded now`)
+      this.#outbox.problem(`more than ${MOST_OPEN} traces are running: the oldest, ${oldest!.name}, is recorded now`)
       oldest!.abandon()
     }
     return trace

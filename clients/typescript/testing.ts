@@ -7,7 +7,7 @@ import type { SpoorOptions } from './options.ts'
 import type { TracePart } from './record/trace.ts'
 import { Spoor } from './spoor.ts'
 
-/** A trace as an application has recorded it, with its spans in the order of their ends. */
+/** A trace as an application has recorded it, with its spans in the order in which they ended. */
 export interface RecordedTrace extends Omit<TraceInput, 'spans'> {
   readonly spans: readonly SpanInput[]
   /** Values of the trace's and its spans' scores, by name. */
@@ -17,13 +17,13 @@ export interface RecordedTrace extends Omit<TraceInput, 'spans'> {
 export interface InMemory {
   /** A client that sends nothing. */
   readonly spoor: Spoor
-  /** The traces that have ended, in the order of their ends. */
+  /** The traces that have ended, in that order. */
   readonly traces: readonly RecordedTrace[]
   /** Reports of the client, which a test may expect to be empty. */
   readonly problems: readonly string[]
   /** Returns the only trace with this name. Throws if there is none, or if there are several. */
   one(name: string): RecordedTrace
-  /** Forgets all traces and problems, for instance before each test. */
+  /** Forgets all traces and problems, for example before each test. */
   clear(): void
 }
 

@@ -19,7 +19,7 @@ export interface KeyRingOptions {
   readonly sql: SqlAccess
   readonly keyPrefix: string
   readonly digestSecret: string
-  /** Keys made with this secret are valid as well, and move to `digestSecret` when they are used. */
+  /** Keys made with this secret are also valid, and switch to `digestSecret` when they are used. */
   readonly previousSecret?: string | undefined
   readonly log: Logger
 }

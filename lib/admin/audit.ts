@@ -6,7 +6,7 @@ import { requireProject } from './projects.ts'
 export interface AuditListing extends Omit<AuditRow, 'email' | 'detail'> {
   /**
    * A user's e-mail address, `command (OPERATING-SYSTEM USER)`, `key ID`, `server`, or
-   * `unknown` for a failed sign-in with an address that nobody has.
+   * `unknown` for a failed sign-in with an address that belongs to no user.
    */
   readonly by: string
   readonly detail: Readonly<Record<string, unknown>>

@@ -1,4 +1,6 @@
-/** Implements `spoor doctor`: judges whether a PostgreSQL server suits spoor. Each fault has its remedy. */
+/**
+ * Implements `spoor doctor`: checks whether a PostgreSQL server is suitable for spoor. Each fault comes with a remedy.
+ */
 import type { ServerFacts } from '../store/server/facts.ts'
 
 export interface Check {
@@ -10,11 +12,11 @@ export interface Check {
 
 /** Facts about this machine, the configuration and the schema. */
 export interface LocalFacts {
-  /** The fault if a pooler lends out connections per transaction. */
+  /** The fault if a pooler assigns connections per transaction. */
   readonly pooler: string | undefined
-  /** The schema's state, as a sentence if it needs something. */
+  /** A sentence about the schema; undefined if it is current. */
   readonly schema: string | undefined
-  /** The shortage of connections, as a sentence. */
+  /** A sentence about a shortage of connections; undefined if there are enough. */
   readonly connections: string | undefined
   /** Major version of the pg_dump in PATH; undefined if there is none. */
   readonly pgDump: number | undefined
@@ -28,7 +30,7 @@ const LEAST_BUFFERS = 256 * MIB
 const LEAST_WAL = 1024 * MIB
 const MOST_SKEW_MS = 5000
 const OLD_TRANSACTIONS = 1_000_000_000
-/** Shorter timeouts end the statements of backups, migrations and compaction. */
+/** Shorter timeouts would interrupt backups, migrations and compaction. */
 const LEAST_TIMEOUT_MS = 600_000
 
 export function diagnose(server: ServerFacts, local: LocalFacts): Check[] {
@@ -163,7 +165,7 @@ function judgeClock({ clockMs }: ServerFacts, { now }: LocalFacts): Check {
   )
 }
 
-/** `spoor backup` needs no other program; pg_dump is judged for operators who use it as well. */
+/** `spoor backup` needs no other program; pg_dump is checked for operators who also use it. */
 function judgeDump(server: ServerFacts, { pgDump, embedded }: LocalFacts): Check {
   const major = majorOf(server)
   if (pgDump === undefined || embedded || pgDump >= major) return ok('pg_dump', '`spoor backup` needs no pg_dump.')

@@ -78,7 +78,7 @@ async function makeFirst(sql: Sql, making: KeyMaking, links: Links, init: FirstS
   const named = init.project === undefined ? undefined : { slug: init.project, name: init.project }
   const isFirst = (await insertFirstProject(sql, stored, named)) !== undefined
   const link = await makeFirstLink(sql, links, isFirst, init)
-  // A key that was given is known, and must not end up in a log.
+  // The operator already knows a configured key, which must not end up in a log.
   return { key: isFirst && init.key === undefined ? key : undefined, link, obstacle: undefined }
 }
 
@@ -92,7 +92,7 @@ async function makeFirstLink(
   if (links === 'off') return undefined
   try {
     if (!(await hasUsers(sql))) await insertFirstUser(sql, owner === undefined ? FIRST_USER : foldEmail(owner))
-    // A named owner signs in with a provider or a trusted proxy, or with a link that `spoor user link` makes.
+    // A named owner signs in with a provider or a trusted proxy, or with a link from `spoor user link`.
     if (owner !== undefined) return undefined
     const userId = links === 'always' || isFirst ? await findOperator(sql, FIRST_USER) : undefined
     if (userId === undefined) return undefined

@@ -120,7 +120,7 @@ export async function requireProject(sql: Sql, slug: string): Promise<number> {
   return id
 }
 
-/** Throws an InputError if the slug breaks the rules for slugs. `flag` names the flag that gives a slug. */
+/** Throws an InputError if the slug breaks the rules for slugs. `flag` names the flag that sets the slug. */
 export function checkSlug(slug: string, flag = '--slug'): void {
   if (SLUG.test(slug)) return
   const rule = '1 to 64 lower-case letters, digits, hyphens or underscores, beginning with a letter or digit'

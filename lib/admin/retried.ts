@@ -1,8 +1,8 @@
 import { withAttempts } from '../database/sql-access.ts'
 
-/** Options of work that a command does in batches. */
+/** Options for work that a command does in batches. */
 export interface BatchOptions<T> {
-  /** Called after every batch with what was done so far. */
+  /** Called after every batch with the totals so far. */
   readonly onProgress?: (done: T) => void
   /** Aborting this signal stops the work after the current batch. */
   readonly signal?: AbortSignal

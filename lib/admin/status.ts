@@ -52,7 +52,7 @@ export interface InstanceStatus {
   readonly projects: readonly DescribedProject[]
   /** Indexing progress of projects with word search. */
   readonly search: readonly (SearchState & { readonly project: string })[]
-  /** Projects with calm traces whose texts were not looked at yet, to be packed together. */
+  /** Projects with idle traces that have not been checked for repacking yet. */
   readonly repacking: readonly { readonly project: string; readonly waiting: number }[]
   /** Log records and metrics that were received but not kept, by project, signal and name. */
   readonly unkept: readonly DescribedUnkept[]

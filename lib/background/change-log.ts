@@ -14,7 +14,7 @@ const PAUSE_MS = 5000
  */
 const FEW_NEWS = 100
 const WHOLE_ROUNDS = 12
-/** Old places are dropped in one round of this many, about once an hour. */
+/** One round in this many drops old places, which is about once an hour. */
 const DROPPING_ROUNDS = 720
 
 export interface ChangeLogOptions {

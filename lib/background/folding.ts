@@ -125,7 +125,7 @@ export class Folding {
           break
         }
       } catch (error) {
-        // The other projects do not wait for one whose sums cannot be made.
+        // A project whose sums cannot be computed does not hold up the others.
         failures.push(error)
       }
     }

@@ -26,7 +26,7 @@ export class OldRuns {
       const end = performance.now() + ROUND_MS
       for (let goesOn = true; goesOn; ) {
         const project = await sql.read(findUndecidedRuns)
-        // Nothing will remain to be done later, because only traces from before the migration are undecided.
+        // The rounds end for good, because only traces from before the migration can be undecided.
         if (project === undefined) return this.#rounds.close()
         const { projectId } = project
         let below: number | undefined = project.below
@@ -37,10 +37,7 @@ export class OldRuns {
           goesOn = !this.#rounds.isClosed && performance.now() < end
         } while (below !== undefined && goesOn)
         if (below === undefined)
-          log.info(
-            { project: projectId },
-            'every trace in this project is now marked as a run or not; runsOnly is exact'
-          )
+          log.info({ project: projectId }, 'all traces in this project are now classified; runsOnly is exact')
       }
     })
   }

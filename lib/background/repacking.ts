@@ -39,7 +39,7 @@ export interface RepackingOptions {
   readonly metrics: Pick<Metrics, 'watch'>
   /** Whether few requests are in flight. */
   readonly isCalm: () => boolean
-  /** Time, in ms, for which a trace must not have been written to. If undefined, nothing is repacked. */
+  /** How long, in ms, a trace must have been unchanged. If undefined, nothing is repacked. */
   readonly afterMs: number | undefined
 }
 
@@ -58,7 +58,7 @@ export class Repacking {
   #backlog = new RepackAge()
   #sql: Sql | undefined
   #began = 0
-  /** Traces behind the walk's position that were looked at, by project. Only a short `afterMs` has any. */
+  /** Traces after the walk's position that were already checked, by project. Empty unless `afterMs` is short. */
   readonly #passed = new Map<number, Set<number>>()
 
   constructor(options: RepackingOptions) {
@@ -71,7 +71,7 @@ export class Repacking {
     metrics.watch('spoor_repacking_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')
     const pauseMs = Math.max(LEAST_PAUSE_MS, Math.min(PAUSE_MS, afterMs / 10))
     this.#rounds = new Rounds({ what: 'repacking', pauseMs, log, health }, () => this.#round(afterMs))
-    const looking = { what: 'looking at what waits to be repacked', pauseMs: BACKLOG_PAUSE_MS, log, health }
+    const looking = { what: 'checking the repacking backlog', pauseMs: BACKLOG_PAUSE_MS, log, health }
     this.#backlogRounds = new Rounds(looking, async () => {
       const seen = await options.sql.read(sql => readRepackBacklog(sql, afterMs))
       this.#backlog = this.#backlog.next(seen, performance.now())
@@ -112,7 +112,7 @@ export class Repacking {
     }
   }
 
-  /** Looks at the traces behind the walk's position, and moves on. */
+  /** Checks the traces after the walk's position, and advances the position. */
   async #walk(sql: Sql, { projectId, to }: WalkedProject, marks: Marks): Promise<void> {
     const passed = this.#passedOf(projectId, to)
     for (let after = to; ; ) {
@@ -131,21 +131,21 @@ export class Repacking {
       // No further trace gets a seq below the settled mark.
       const settled = next.findLast(({ seq }) => seq < marks.settled)?.seq ?? after
       if (settled > after) await moveOn(sql, projectId, settled)
-      // Those up to the new position need not be remembered, which may be millions.
+      // Traces up to the new position, which may be millions, need not be remembered.
       for (const { seq } of fresh) if (seq > settled) passed.add(seq)
       after = last
       await this.#rest()
     }
   }
 
-  /** Returns the traces behind `to` that were looked at, without those up to `to`. */
+  /** Returns the checked traces after `to`, and forgets those up to `to`. */
   #passedOf(projectId: number, to: number): Set<number> {
     const passed = new Set([...(this.#passed.get(projectId) ?? [])].filter(seq => seq > to))
     this.#passed.set(projectId, passed)
     return passed
   }
 
-  /** Looks at waiting traces that are due. */
+  /** Checks waiting traces that are due. */
   async #lookAgain(sql: Sql, projectId: number, marks: Marks, afterMs: number): Promise<void> {
     for (;;) {
       const due = await readDue(sql, projectId, LOOK.traces)
@@ -166,7 +166,7 @@ export class Repacking {
     }
   }
 
-  /** Repacks traces where it is worthwhile. Returns the traces that have changed meanwhile. */
+  /** Repacks traces where it is worthwhile. Returns the traces that changed in the meantime. */
   async #repack(sql: Sql, projectId: number, traces: readonly WalkedTrace[]): Promise<number[]> {
     const changed: number[] = []
     for (const portion of tracePortions(traces)) {
@@ -208,7 +208,7 @@ interface Mark {
 }
 
 /**
- * Tracks how long traces wait to be looked at. Each project's last counted trace is marked with the time at which it
+ * Tracks how long traces wait to be checked. Each project's last counted trace is marked with the time at which it
  * was first seen; until the walk passes it, the mark's age is a lower bound for the waiting time.
  */
 export class RepackAge {

@@ -59,7 +59,7 @@ export class Rounds {
   /** Records that the current round has made progress. The next step may take up to `patienceMs`. */
   advance(patienceMs = this.#options.stuckMs ?? STUCK_MS): void {
     clearTimeout(this.#watch)
-    if (this.#isStuck) this.#options.log.info(`${this.#options.what} makes progress again`)
+    if (this.#isStuck) this.#options.log.info(`${this.#options.what} is making progress again`)
     this.#isStuck = false
     if (!this.#isClosed) this.#watch = setTimeout(() => this.#reportStuck(patienceMs), patienceMs).unref()
   }

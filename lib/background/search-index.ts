@@ -49,7 +49,7 @@ export class SearchIndex {
     const age = 'Lower bound on how long the oldest of these writes has waited, in seconds.'
     metrics.watch('spoor_search_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')
     this.#rounds = new Rounds({ what: 'indexing for search', pauseMs: PAUSE_MS, log, health }, () => this.#round())
-    const looking = { what: 'looking at what waits to be indexed', pauseMs: BACKLOG_PAUSE_MS, log, health }
+    const looking = { what: 'checking the search index backlog', pauseMs: BACKLOG_PAUSE_MS, log, health }
     this.#backlogRounds = new Rounds(looking, () => this.#lookAtBacklog())
   }
 

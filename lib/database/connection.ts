@@ -30,7 +30,7 @@ export interface SocketTarget {
 export const APPLICATION = 'spoor'
 /**
  * Number that follows the process id in a connection's name. Versions before 1.0.0 add no number (old-servers.ts). The
- * number changes when a version cannot run beside the previous version.
+ * number changes when a version cannot run alongside the previous version.
  */
 const GENERATION = 1
 

@@ -91,7 +91,7 @@ export class CopyConnection {
         ? new PoolError('NOT_CONNECTED', 'No connection was available', error)
         : error
     }
-    if (socket === undefined || own === undefined) throw new Error('the driver answered without a socket')
+    if (socket === undefined || own === undefined) throw new Error('the driver returned no socket')
     takeFromDriver(socket, own)
     const hungCheck = new HungCheck(onClose => connect({ ...options, onClose }), options.statementTimeoutMs)
     return new CopyConnection(socket, pidOf(first), hungCheck)
@@ -113,7 +113,7 @@ export class CopyConnection {
   send(messages: Buffer, answers = 1): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#dead) throw new ConnectionLost()
-      if (this.#batch !== undefined) throw new Error('a batch is under way')
+      if (this.#batch !== undefined) throw new Error('a batch is already in flight')
       this.#batch = { resolve, reject }
       this.#isWriting = true
       this.#answers = answers

@@ -31,9 +31,9 @@ export interface Database extends Connections {
    * limit.
    */
   node(host: Host): Connections
-  /** Address of the database for messages to people, without the password. */
+  /** Address of the database for user-facing messages, without the password. */
   readonly location: string
-  /** Description, for messages to people, of how the database is reached, including whether TLS is used. */
+  /** User-facing description of how the database is reached, including whether TLS is used. */
   readonly transport: string
   readonly embedded: boolean
   /** The secret for the keyed digests of API keys; undefined if none is configured. */

@@ -132,7 +132,7 @@ async function readMigration(folder: string, fileName: string, expected: number)
   const [, digits, name] = FILE_NAME.exec(fileName) ?? []
   const version = Number(digits)
   if (name === undefined || version !== expected) {
-    throw new Error(`sql/${fileName} stands where a file numbered ${String(expected).padStart(4, '0')} should`)
+    throw new Error(`sql/${fileName} must have the number ${String(expected).padStart(4, '0')}`)
   }
   const text = await readFile(join(folder, fileName), 'utf8')
   const sha256 = createHash('sha256').update(text).digest('hex')

@@ -20,8 +20,8 @@ interface Pair {
 const CHECK_MS = 60_000
 
 /**
- * Reads the files again every minute. If they cannot be used, as in the moment between the renewal of one and of the
- * other, the server keeps the last pair that could.
+ * Rereads the files every minute. If they cannot be used, for example because only one of them has been renewed so far,
+ * the server keeps the last usable pair.
  */
 export class Certificate extends ServerCredentials {
   readonly #files: CertificateFiles

@@ -38,5 +38,5 @@ export function describeDenial(error: unknown, role = 'the role of DATABASE_URL'
   if (kind === 'table') return `${message}: grant select, insert, update and delete on spoor's tables to ${role}`
   if (kind === 'sequence') return `${message}: grant usage on spoor's sequences to ${role}`
   if (message.startsWith('must be owner of')) return `${message}: run \`spoor migrate\` as the owner of spoor's tables`
-  return `${message}: ${role} lacks this right`
+  return `${message}: ${role} lacks this privilege`
 }

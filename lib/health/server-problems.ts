@@ -34,6 +34,8 @@ function runningProblems({ address, version, ready, reasons, lacks }: RunningSer
     ...(ready ? [] : [`The server at ${address} is not ready: ${reasons.join('; ')}.${advice}`]),
     // Status describes upkeep itself, with the names that GET /readyz leaves out.
     ...lacks.filter(lack => !isUpkeepLack(lack)).map(lack => `The server lacks ${lack}.`),
-    ...(version === VERSION ? [] : [`The server is spoor ${version ?? 'of an older version'}, but this is ${VERSION}.`])
+    ...(version === VERSION
+      ? []
+      : [`The server runs spoor ${version ?? 'from an older release'}, but this is ${VERSION}.`])
   ]
 }

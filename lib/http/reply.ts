@@ -100,7 +100,7 @@ function render(body: unknown): [type: string | undefined, bytes: Body] {
 const PACE = { bytesPerS: 64 * 1024, graceMs: 30_000 }
 
 /**
- * Sends a response while it is being generated. Each piece is sent after the client has taken the previous piece.
+ * Sends a response while it is being generated. Each piece is sent after the client has received the previous piece.
  * `onBegun` is called when the first bytes are written. If generating the response fails later, the connection is
  * closed, so that the client notices the failure.
  */
@@ -155,10 +155,10 @@ export async function sendStream(
   }
 }
 
-/** Thrown if the client has stopped taking the response. */
+/** Thrown if the client has stopped reading the response. */
 class StreamCut extends Error {}
 
-/** Waits until the client has taken all data written so far, or has disconnected. */
+/** Waits until the client has received all data written so far, or has disconnected. */
 function taken(response: ServerResponse): Promise<void> {
   return new Promise(resolve => {
     const end = () => {
@@ -202,7 +202,7 @@ function writeHead(
   more: NonNullable<Reply['headers']> = {},
   fixed: readonly string[] = []
 ): void {
-  // Browsers must not guess another content type, because API responses contain what clients recorded.
+  // Browsers must not guess another content type, because API responses contain recorded data.
   const headers = ['X-Request-Id', exchange.requestId, 'X-Content-Type-Options', 'nosniff', ...fixed]
   for (const name in exchange.guardHeaders) headers.push(name, exchange.guardHeaders[name]!)
   let cacheControl = 'no-store'
@@ -219,7 +219,7 @@ function writeHead(
 }
 
 /**
- * Sends a large response in pieces. Each piece is sent after the client has taken the previous piece, so that
+ * Sends a large response in pieces. Each piece is sent after the client has received the previous piece, so that
  * lib/http/sockets/unsent-answers.ts can see whether the client is reading.
  */
 export function end(response: ServerResponse, bytes: Body): void {

@@ -158,7 +158,7 @@ export class HttpServer {
   }
 
   /**
-   * Stops accepting connections and waits until requests in flight are answered and their clients have taken the
+   * Stops accepting connections and waits until requests in flight are answered and their clients have received the
    * responses, or until `graceMs` passes. Does not wait for clients that have stopped reading.
    */
   async close(graceMs: number): Promise<void> {
@@ -253,7 +253,7 @@ export class HttpServer {
   }
 
   /**
-   * Counts the request as in flight until the client has taken the response or has disconnected. Throws
+   * Counts the request as in flight until the client has received the response or has disconnected. Throws
    * `too_many_requests` if the project has too many requests in flight.
    */
   #countRead({ party, response }: Exchange): void {

@@ -197,7 +197,7 @@ export class WritePath implements Ingest {
 
   #reportRefused({ projectId, keyId }: Principal, message: string, refusals: readonly SpanRefusal[]): void {
     for (const { reason, count } of refusals) this.#metrics.countRefusedSpans(reason, count)
-    this.#log.warn({ project: projectId, keyId }, `of an export in OTLP, ${message}`)
+    this.#log.warn({ project: projectId, keyId }, `OTLP export: ${message}`)
   }
 
   /** Writes one trace's spans and returns the reasons for spans that are not stored. */

@@ -336,7 +336,7 @@ export class Writer {
 
   #recorded(pending: Pending, now: string): RecordedTrace {
     const record = recordOf(pending)
-    if (record === undefined) throw new Error(`a ${pending.operation.operation} makes no trace`)
+    if (record === undefined) throw new Error(`a ${pending.operation.operation} does not create a trace`)
     const { projectId } = pending
     const own = { environment: pending.environment ?? UNASSIGNED, keyId: pending.keyId, ingestedAt: now }
     const { environment, keyId, ingestedAt } = record.copied ?? record.restored?.past ?? own

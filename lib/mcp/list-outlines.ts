@@ -42,7 +42,7 @@ const tracesOutline: ListOutline = {
   about:
     `${READ_TRACE} Only detail "full" includes provider, endedAt, ingestedAt, input and output tokens, ` +
     'and size in bytes.',
-  ifEmpty: 'No trace matches.'
+  ifEmpty: 'No traces match.'
 }
 
 const searchOutline: ListOutline = {
@@ -193,7 +193,7 @@ const scoresOutline: ListOutline = {
     comment: comment == null ? undefined : cuts.text(comment)
   }),
   about: "To read a trace's scores with their full comments, call get_trace_scores.",
-  ifEmpty: 'No score matches. Summaries from search_traces show which score names exist.'
+  ifEmpty: 'No scores match. Summaries from search_traces show which score names exist.'
 }
 
 export const OUTLINES = {

@@ -38,7 +38,7 @@ export interface Cuts {
 
 export interface ListOutline {
   readonly name: string
-  /** The member of a page that has its items. */
+  /** The member of a page that holds its items. */
   readonly member: string
   usualLimit(args: Arguments): number
   /** Returns the outline of an item. Fields that are null or undefined are left out. */

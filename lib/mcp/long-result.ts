@@ -55,8 +55,8 @@ function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, byt
   }
   const note =
     `This text is shortened: it contains ${said.join(', ') || 'long values cut'}. The full result is ${bytes} bytes. ` +
-    'To read the rest, ask for less: a smaller limit, or fewer spanIds. Clients that read structuredContent have the ' +
-    'full result.'
+    'To read the rest, request less: use a smaller limit, or fewer spanIds. Clients that read structuredContent have ' +
+    'the full result.'
   return stringifyExact({ note, ...kept }, inexact)
 }
 
@@ -83,7 +83,7 @@ export class Gathered {
     if (this.#bytes < this.#most) return
     throw new Refusal(
       'invalid_request',
-      `batch: its results have ${this.#bytes} bytes already, and at ${this.#most} no call reads more. ` +
+      `batch: its results already have ${this.#bytes} bytes, and the limit is ${this.#most}. ` +
         'Send this call in another message.'
     )
   }

@@ -34,7 +34,7 @@ const OutlineSpan = named('OutlineSpan', {
   depth: Type.Integer({
     minimum: 0,
     description:
-      'The depth in the tree. The parent is the nearest preceding span one level up, maybe in an earlier part.'
+      'The depth in the tree. The parent is the nearest preceding span one level up, possibly in an earlier part.'
   }),
   id: SpanOutput.properties.id,
   name: Type.String(),
@@ -132,7 +132,7 @@ export function outlineOf(source: OutlineSource, options: OutlineOptions): strin
   const { inexact, bytes, isText = false, after, most = SHOWN_BYTES } = options
   const ordered = inTreeOrder(source.spans)
   const begin = after === undefined ? 0 : ordered.findIndex(({ span }) => span.id === after) + 1
-  if (after !== undefined && begin === 0) refuseField('after', 'is not the id of a span of this trace')
+  if (after !== undefined && begin === 0) refuseField('after', 'is not the id of a span in this trace')
   const placed = ordered.slice(begin)
   const textOf = (room: Room, spans: readonly OutlineSpan[], part: Part | undefined): string => {
     const note = [

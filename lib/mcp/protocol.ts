@@ -91,11 +91,11 @@ async function answerBySdk(message: unknown, headers: RequestHeaders, toolbox: T
       jsonSchemaValidator: validator
     })
     server.setRequestHandler('tools/list', ({ params }) => {
-      if (params?.cursor !== undefined) throw invalid('The list has one page only')
+      if (params?.cursor !== undefined) throw invalid('The list has only one page')
       return { tools: toolbox.listings as never }
     })
     server.setRequestHandler('resources/list', ({ params }) => {
-      if (params?.cursor !== undefined) throw invalid('The list has one page only')
+      if (params?.cursor !== undefined) throw invalid('The list has only one page')
       return { resources: toolbox.resources.map(({ text: _, ...listing }) => listing) }
     })
     server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }))

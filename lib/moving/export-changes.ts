@@ -17,9 +17,9 @@ export interface ChangedTraces {
 
 /**
  * Yields the traces that were written after a position, or all stored traces, in the order of changes, up to the last
- * write that was committed when the first page is requested. The caller reads each trace after it was yielded, and so
- * sees all of these writes at once. A trace is therefore yielded once, unless so many traces have changed that not all
- * of their ids are remembered.
+ * write that was committed when the first page is requested. The caller reads each trace after it is yielded, and
+ * therefore sees all of these writes at once. A trace is therefore yielded once, unless so many traces have changed
+ * that not all of their ids are remembered.
  */
 export async function* changedTraces(
   sql: Sql,

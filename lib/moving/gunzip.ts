@@ -45,6 +45,6 @@ async function* gunzip(source: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8
     for await (const chunk of unpacking) yield chunk
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw code?.startsWith('Z_') ? new UnpackError(`the gzip of the file cannot be unpacked: ${message}`) : error
+    throw code?.startsWith('Z_') ? new UnpackError(`the gzipped file cannot be decompressed: ${message}`) : error
   }
 }

@@ -113,7 +113,7 @@ class Parts {
 
   #join(): Uint8Array {
     const bytes = new Uint8Array(this.#length)
-    // Each part is released once it is copied, because a value may have hundreds of megabytes.
+    // Each part is released once it is copied, because a value may be hundreds of megabytes long.
     for (let part = this.#parts.pop(), end = this.#length; part !== undefined; part = this.#parts.pop()) {
       end -= part.byteLength
       bytes.set(part, end)

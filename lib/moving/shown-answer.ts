@@ -9,7 +9,7 @@ const FREE: ReadonlySet<string> = new Set(['input', 'output', 'metadata', 'attri
 /** Members whose empty value is null in rows. */
 const EMPTY: Readonly<Record<string, string>> = { metadata: '{}', attributes: '{}', events: '[]' }
 
-/** Each character of a string of the rows is one byte, as in rows that are read for an export. */
+/** Each character of a row's string is one byte, as in rows that are read for an export. */
 export function shownOf(answer: string): ShownTrace {
   const { trace, spans, scores } = parseExact(answer) as {
     readonly trace: Members
@@ -37,7 +37,7 @@ const freeOf = (name: string, json: string): string | null => (json === EMPTY[na
 const textOf = (value: Json): Json =>
   typeof value === 'string' ? bytesOf(value) : Array.isArray(value) ? value.map(textOf) : numberOf(value)
 
-/** Numbers of the rows are doubles, as responses of the API spell them. */
+/** Numbers in rows are doubles, written as in API responses. */
 const numberOf = (value: Json): Json =>
   typeof value === 'object' && value !== null && 'isLosslessNumber' in value ? Number(String(value)) : value
 

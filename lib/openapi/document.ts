@@ -54,15 +54,15 @@ const DESCRIPTION = `A trace is one run of an AI application, made of spans: mod
 are recorded complete in one request, or started, extended and ended while they run; scores are attached afterwards.
 
 - A success is committed and can be read by the next request.
-- Recording is idempotent: an identical resend answers \`duplicate: true\` and writes nothing.
+- Recording is idempotent: an identical resend returns \`duplicate: true\` and writes nothing.
 - \`HEAD\` works wherever \`GET\` does.
 - Every response has \`X-Request-Id\` and, except for this document, \`Cache-Control: no-store\`.
 
 ### Errors
 
-Every error has the body \`{"error": {"code", "message", "requestId"}}\`. After a 429 or 503 response, wait as long as
-\`Retry-After\`, then send the same request again. An unknown path gets 404, and an unknown method gets 405 with
-\`Allow\`. A request that is not valid HTTP gets \`invalid_request\` with status 400, 408 or 431.
+Every error has the body \`{"error": {"code", "message", "requestId"}}\`. After a 429 or 503 response, wait for the
+number of seconds in \`Retry-After\`, then send the same request again. An unknown path gets 404, and an unknown method
+gets 405 with \`Allow\`. A request that is not valid HTTP gets \`invalid_request\` with status 400, 408 or 431.
 
 | Code | Status | Meaning |
 |---|---|---|

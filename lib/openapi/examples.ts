@@ -301,7 +301,7 @@ const firstError = {
 const requestId = REQUEST_ID
 const recorded = { ok: true, traceId: TRACE_ID, projectId: PROJECT_ID, spanCount: 2, running: false, requestId }
 
-/** The answer to `status=error&stepKind=tool&errors=true`, newest first, that found all there are. */
+/** The answer to `status=error&stepKind=tool&errors=true`, newest first, with every match. */
 const searchPage = {
   traces: [
     {
@@ -382,7 +382,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       200: {
         partialSuccess: {
           rejectedSpans: '1',
-          errorMessage: '1 refused: spans beyond the 200 that a trace can have (such as b7ad6b7169203331)'
+          errorMessage: `1 rejected: spans without a start time (such as span ${TOOL_SPAN_ID} of trace ${TRACE_ID})`
         }
       }
     }
@@ -393,7 +393,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       200: {
         partialSuccess: {
           rejectedLogRecords: '2',
-          errorMessage: '2 refused: messages must have the ids of a trace and a span'
+          errorMessage: '2 rejected: messages must have the ids of a trace and a span'
         }
       }
     }

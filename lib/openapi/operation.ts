@@ -19,7 +19,7 @@ export const TAGS = [
   {
     name: 'Spans and failures',
     paths: /\/(spans|errors)$/,
-    description: 'Steps across traces, as a list, and failures in groups.'
+    description: 'Steps across traces, and failures in groups.'
   },
   {
     name: 'Sessions and users',

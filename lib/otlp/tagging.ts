@@ -1,7 +1,7 @@
 /**
  * Turns attributes that the operator chose (OTLP_TAGS) into tags such as `tenant.id:acme`. A value that does not fit in
- * a tag is left out, never cut, because the tag would then stand for several values. The trace's metadata says so
- * (lib/trace/states/left-out-tags.ts).
+ * a tag is left out, never cut, because a cut tag could stand for several values. The trace's metadata records the
+ * omission (lib/trace/states/left-out-tags.ts).
  */
 import { MAX_TAG, MAX_TAGS } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
@@ -26,7 +26,7 @@ export function readTagging(resource: Attributed, names: readonly string[]): Tag
   return { names, ofResource: tags, leftOut: tagsLeftOut }
 }
 
-/** Adds to the tags that a span states those of its chosen attributes and of its resource. */
+/** Adds the tags from a span's chosen attributes and from its resource to the tags that the span states. */
 export function withChosenTags(stated: readonly string[], span: Attributed, tagging: Tagging): Tags {
   const { tags, tagsLeftOut = false } = chosenTags(span, tagging.names)
   const all = [...new Set([...stated, ...tags, ...tagging.ofResource])]

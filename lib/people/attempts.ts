@@ -60,8 +60,8 @@ export async function tryPassword(
 }
 
 /**
- * Records a failed sign-in that no limit on passwords bounds. A sender with many addresses must not fill the audit log,
- * so the entries from a network are limited.
+ * Records a failed sign-in that the password limits do not cover. Entries per network are limited, so that a sender
+ * with many addresses cannot fill the audit log.
  */
 export async function noteUnlimited(sql: Pick<SqlAccess, 'write'>, failed: FailedSignIn): Promise<void> {
   const network = { name: nameOf('failures', networkOf(failed.client)), most: MOST_NOTED }

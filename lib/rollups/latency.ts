@@ -118,8 +118,8 @@ const FINE_OF = Array.from({ length: COARSE_BUCKETS }, (_, coarse) => {
 })
 
 /**
- * Returns the counts of the fine buckets. Traces in coarse buckets are counted in the middle of their bucket. Traces
- * that were subtracted from another bucket than they were added to cancel within their coarse bucket.
+ * Returns the counts of the fine buckets. Traces in coarse buckets are counted in the middle of their bucket. A trace
+ * that was added to one bucket and subtracted from another cancels out within its coarse bucket.
  */
 function settle(counts: Histogram): number[] {
   const fine = Array.from({ length: BOUNDS.length + 1 }, (_, i) => counts[COARSE_BUCKETS + i] ?? 0)

@@ -1,6 +1,6 @@
 /**
- * Decides from which sums a period by user, step or tag is read: from days and hours whose sums are made, and from the
- * traces of other hours, if these are few enough.
+ * Decides from which sums a period by user, step or tag is read: from days and hours whose sums are computed, and from
+ * the traces of other hours, if there are few enough.
  */
 import { STEPS } from './period.ts'
 import type { UsageInterval } from './usage.ts'
@@ -9,7 +9,7 @@ import type { UsageInterval } from './usage.ts'
 export interface UsageHour {
   readonly start: number
   readonly traces: number
-  /** Whether the sums are made and no trace has changed since. */
+  /** Whether the sums are computed and no trace has changed since. */
   readonly isMade: boolean
 }
 
@@ -28,8 +28,8 @@ const { hour: HOUR, day: DAY } = STEPS
 const dayOf = (ms: number) => Math.floor(ms / DAY) * DAY
 
 /**
- * `days` are the starts of the days whose sums are made. Hours are read from the newest to the oldest. If the traces of
- * an hour are too many, the covered time begins after that hour, or ends before that hour if nothing newer was read.
+ * `days` are the starts of the days whose sums are computed. Hours are read from the newest to the oldest. If an hour
+ * has too many traces, the covered time begins after that hour, or ends before that hour if nothing newer was read.
  */
 export function planUsage(
   hours: readonly UsageHour[],

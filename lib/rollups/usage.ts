@@ -8,7 +8,7 @@ export type UsageSplit =
 
 const FIELDS = ['model', 'name', 'environment', 'user', 'step'] as const
 
-/** The rule that `by` must satisfy, for people. */
+/** The rule that `by` must satisfy, for error messages. */
 export const SPLIT_RULE = `must be ${FIELDS.join(', ')} or tag:KEY, such as tag:prompt for tags such as prompt:v2`
 
 /** Returns the split that `by` names; undefined if `by` names none. */
@@ -31,7 +31,7 @@ export interface UsageTime {
 
 const ALIGNED = { hour: 'hour', day: 'day', none: 'hour' } as const
 
-/** Extends the time to whole hours, or to whole days of UTC for daily sums, because sums are stored by these. */
+/** Extends the time to whole hours, or to whole days of UTC for daily sums, because sums are stored for these units. */
 export function alignedTime({ from, to, interval }: UsageTime): Period {
   const step = ALIGNED[interval]
   const length = STEPS[step]

@@ -270,7 +270,7 @@ export function readField(bytes: Buffer, at: number): { readonly bytes: Buffer |
   return { bytes: bytes.subarray(from, from + length), end: from + length }
 }
 
-/** Returns the offset behind `count` fields. */
+/** Returns the offset after `count` fields. */
 export function skipFields(bytes: Buffer, at: number, count: number): number {
   let end = at
   for (let i = 0; i < count; i++) end += 4 + Math.max(0, bytes.readInt32BE(end))

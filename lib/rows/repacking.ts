@@ -48,7 +48,7 @@ const ROW_BYTES = 200
 /** Fraction of the written bytes that repacking must save. A byte is written once, and stays on the disk for good. */
 const LEAST_GAIN = 0.5
 
-/** Whether a trace's texts may become smaller. Only packing them tells by how much. */
+/** Whether a trace's texts may become smaller. Only packing them shows by how much. */
 export function mayShrink(stored: StoredSizes): boolean {
   const { spans, groups, packedBytes, plainBytes, hasSteps, estimatedBytes } = stored
   // A step's row may be removed later, and the other rows of its group could then no longer be unpacked.
@@ -60,14 +60,14 @@ export function mayShrink(stored: StoredSizes): boolean {
 }
 
 /**
- * Minimum length of a text that is looked for in the spans of a trace that cannot shrink otherwise, and maximum number
- * of stored bytes that are read for it.
+ * For a trace that cannot shrink in any other way: the minimum length of a text that is looked for in its spans, and
+ * the maximum number of stored bytes that are read to do so.
  */
 const LOOKED_FOR = { leastBytes: 1024, mostStoredBytes: 65_536 }
 
 /**
- * Whether a trace's own texts may equal those of its spans (lib/rows/trace-texts.ts). This was decided already for a
- * trace that was recorded by a single request, and is cheap to find out for a short trace.
+ * Whether a trace's own texts may equal those of its spans (lib/rows/trace-texts.ts). For a trace that was recorded by
+ * a single request, this has already been decided. For a short trace, it is cheap to find out.
  */
 export function mayShare(
   { spans, packedBytes, plainBytes }: StoredSizes,
@@ -131,9 +131,9 @@ export class Repacker {
     this.#bytes = 0
     const block = Buffer.concat(spans.map(({ bytes }) => bytes))
     const packed = await compress(block)
-    // The rows that are overwritten have the only copy of the texts.
+    // The rows that are overwritten hold the only copy of the texts.
     if (!(await unpackBlock(packed)).equals(block))
-      throw new Error('a block of texts does not unpack to what was packed')
+      throw new Error('unpacking a block of texts does not restore the packed texts')
     const stored = sliceBlock(spans, packed)
     this.rows.push(...spans.map(({ id }, i) => ({ id, packed: (stored[i] as { packed: Uint8Array }).packed })))
   }

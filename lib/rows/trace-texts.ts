@@ -28,7 +28,7 @@ export interface TraceTexts extends SharedTexts {
   readonly outputBytes: number | null
 }
 
-/** Returns the texts to store for a new trace. A running trace shares none, because its spans are yet to come. */
+/** Returns the texts to store for a new trace. A running trace shares none, because more of its spans may arrive. */
 export function textsOfTrace(trace: Pick<PreparedTrace, 'endedAt' | 'input' | 'output' | 'spans'>): TraceTexts {
   const { endedAt, input, output, spans } = trace
   const inputSpanId = endedAt === null ? null : spanWith('input', input, spans)
@@ -94,17 +94,17 @@ export class SharedFinder {
     return { inputSpanId, outputSpanId }
   }
 
-  /** Whether every wanted text is found, so that no further span need be looked at. */
+  /** Whether every wanted text is found, so that no further span needs to be checked. */
   get isDone(): boolean {
     return this.#wanted.every((wanted, i) => wanted === undefined || this.#found[i] !== null)
   }
 
-  /** Looks at a span with plain texts. */
+  /** Checks a span with unpacked texts. */
   lookAt(span: Texts & { readonly id: string }): void {
     this.#look(span.id, ({ text }, i) => span[SIDES[i]!] === text)
   }
 
-  /** Looks at a span of a block, which begins with the field of its id. */
+  /** Checks a span in a block, which begins with the field of its id. */
   lookAtPacked({ id, bytes }: { readonly id: string; readonly bytes: Buffer }): void {
     this.#look(id, (wanted, i) => readField(bytes, skipFields(bytes, 0, 1 + i)).bytes?.equals(wanted.bytes) === true)
   }

@@ -153,7 +153,7 @@ function faultOfVariants(variants: readonly Rules[], tag: string, value: unknown
   const types = new Set(variants.map(({ properties }) => properties?.[name]?.type))
   const type = variant.properties?.[name]?.type
   if (types.size === 1 || type === undefined || isOfType(type, fields[name])) return found
-  return { path: found.path, rule: `${found.rule}, as ${tag} is ${tags[index]}` }
+  return { path: found.path, rule: `${found.rule}, because ${tag} is ${tags[index]}` }
 }
 
 function withField(rules: Rules, name: string, field: Rules): Rules {
@@ -194,8 +194,8 @@ export const obeysAsWritten = (rules: Rules, literal: string): boolean =>
 function faultOfNumber({ minimum, maximum }: Rules, value: number): Fault | undefined {
   if (minimum !== undefined && value < minimum) return here(`must be at least ${minimum}`)
   if (maximum !== undefined && value > maximum) return here(`must be at most ${maximum}`)
-  if (value > Number.MAX_VALUE) return here(`must be at most ${Number.MAX_VALUE}, as a double is`)
-  if (value < -Number.MAX_VALUE) return here(`must be at least ${-Number.MAX_VALUE}, as a double is`)
+  if (value > Number.MAX_VALUE) return here(`must be at most ${Number.MAX_VALUE}, the largest double`)
+  if (value < -Number.MAX_VALUE) return here(`must be at least ${-Number.MAX_VALUE}, the lowest double`)
   return undefined
 }
 

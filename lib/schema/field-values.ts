@@ -3,7 +3,7 @@ export const FIELD_VALUES = {
   spanKind: ['llm', 'agent', 'tool', 'chain', 'retriever', 'embedding', 'reranker', 'custom'],
   status: ['ok', 'error', 'unset'],
   dataType: ['numeric', 'categorical', 'boolean'],
-  /** Numbers by which groups of usage are ranked. */
+  /** Metrics by which usage groups are ranked. */
   usageSort: ['traces', 'errors', 'cost', 'tokens', 'duration']
 } as const
 export type UsageSort = (typeof FIELD_VALUES.usageSort)[number]

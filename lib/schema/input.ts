@@ -116,7 +116,7 @@ export const TraceInput = named('TraceInput', {
   tags: Type.Optional(tags('Labels for finding the trace.')),
   input: Type.Optional(json("The run's input.")),
   output: Type.Optional(json("The run's output.")),
-  metadata: Type.Optional(jsonObject('Additional data about the run. Later requests can merge keys.')),
+  metadata: Type.Optional(jsonObject('Additional data about the run. Later requests can set keys.')),
   usage: Type.Optional(Usage),
   costUsd: Type.Optional(Cost),
   spans: Type.Optional(spans('The steps of the run.'))

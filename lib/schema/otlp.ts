@@ -45,7 +45,7 @@ export const ExportRequest = Type.Object(
       })
     )
   },
-  { title: 'ExportTraceServiceRequest', description: 'A span export of OpenTelemetry.' }
+  { title: 'ExportTraceServiceRequest', description: 'An OpenTelemetry span export.' }
 )
 
 export const ExportReply = Type.Object(
@@ -73,7 +73,7 @@ export const LogsRequest = Type.Object(
       })
     )
   },
-  { title: 'ExportLogsServiceRequest', description: 'A log export of OpenTelemetry.' }
+  { title: 'ExportLogsServiceRequest', description: 'An OpenTelemetry log export.' }
 )
 
 export const LogsReply = Type.Object(
@@ -103,7 +103,7 @@ export const MetricsRequest = Type.Object(
       })
     )
   },
-  { title: 'ExportMetricsServiceRequest', description: 'A metrics export of OpenTelemetry.' }
+  { title: 'ExportMetricsServiceRequest', description: 'An OpenTelemetry metrics export.' }
 )
 
 export const MetricsReply = Type.Object(

@@ -1,4 +1,4 @@
-/** Finds who said a text: the role of the message that contains the text, such as `user` or `system`. */
+/** Determines who wrote a text: the role of the message that contains the text, such as `user` or `system`. */
 
 /** Roles of messages that instruct the model. They are the same in every trace of an application. */
 const INSTRUCTING: readonly (string | null)[] = ['system', 'developer']

@@ -4,7 +4,7 @@
  * numbers and punctuation are not searched.
  */
 
-/** Version of the searched texts. A segment of an earlier version lacks texts, so it is built again. */
+/** Version of the searched texts. A segment of an earlier version lacks texts, so it is rebuilt. */
 export const TEXTS = 2
 
 /** Limits on searchable texts. Lengths are in UTF-16 code units. */

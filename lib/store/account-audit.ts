@@ -24,9 +24,10 @@ export interface AuditPage {
 }
 
 /**
- * Returns an account's newest entries, newest first: actions in the account and in its projects, and what its members
- * did in no account since they joined. Entries are found by index, by account and action, so that a page costs the same
- * beside millions of other entries. The order is that of the ids, in which entries were written.
+ * Returns an account's newest entries, newest first: actions in the account and in its projects, and its members'
+ * actions outside any account since they joined. An index on account and action finds the entries, so that a page costs
+ * the same among millions of other entries. Entries are ordered by id, that is, in the order in which they were
+ * written.
  */
 export async function readAuditPage(sql: Sql, { accountId, group, before, limit }: AuditPage): Promise<AuditRow[]> {
   const { account, personal } = actionsOf(group)

@@ -236,7 +236,7 @@ function bytesOf(group: readonly Waiting[]): ArrayBufferLike {
     const { operation, body } = only.task
     const { buffer, byteOffset, byteLength } = body
     if (byteOffset === 0 && !(buffer instanceof ArrayBuffer)) return buffer
-    // A long line of an import is not needed on this thread any more, so it is moved. Copying would double the memory.
+    // A long line of an import is no longer needed on this thread, so it is moved. Copying would double the memory.
     if (operation === 'restore' && byteLength > LARGE_BODY_BYTES && byteLength === buffer.byteLength) return buffer
   }
   const total = group.reduce((sum, { task }) => sum + task.body.byteLength, 0)

@@ -141,7 +141,7 @@ function readEvent(event: object): string {
   const { name, timestamp, attributes, ...others } = event as Readonly<Record<string, unknown>>
   const isEvent = typeof name === 'string' && typeof timestamp === 'string' && Object(attributes) === attributes
   if (!isEvent || Object.keys(others).length > 0)
-    refuse('recorded.messages', 'must contain events in the form that spans have')
+    refuse('recorded.messages', 'must contain events in the same form as in spans')
   normaliseTimestamp(timestamp as string, 'recorded.messages.', 'timestamp')
   const own = freeJsonOf(attributes, true).stored ?? '{}'
   return `{"name":${JSON.stringify(name)},"timestamp":${JSON.stringify(timestamp)},"attributes":${own}}`
@@ -249,7 +249,7 @@ function checkRanks(written: object | undefined): Ranks | undefined {
   for (const [name, rank] of Object.entries(ranks)) {
     const [grade, order, text] = Array.isArray(rank) ? rank : []
     if (!Number.isInteger(grade) || !Number.isSafeInteger(order) || !isRankText(name, text)) {
-      refuse(`recorded.ranks.${name}`, 'must be a grade, a time, and the id of a span or the kept facts about it')
+      refuse(`recorded.ranks.${name}`, 'must be a grade, a time, and the id of a span or the facts kept about it')
     }
   }
   return ranks as Ranks
@@ -267,7 +267,7 @@ function isRankText(name: string, text: unknown): boolean {
 function readScore(body: ParsedBody, score: ExportedScore, path: string): PastScore {
   const { dataType, value, comment = null, evaluatorId = null, runId = null } = score
   const type = VALUE_TYPES[dataType]
-  if (typeof value !== type) refuse(`${path}value`, `must be a ${type}, as dataType is ${dataType}`)
+  if (typeof value !== type) refuse(`${path}value`, `must be a ${type}, because dataType is ${dataType}`)
   checkTexts(body, path, { value, comment, evaluatorId, runId })
   return {
     id: score.id.toLowerCase(),

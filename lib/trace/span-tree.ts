@@ -39,7 +39,7 @@ export class SpanTree<T extends Linked> implements Iterable<T> {
    * Adds a span. Throws if the tree has a span with this id, because a span that counts twice would falsify every sum.
    */
   add(span: T): void {
-    if (this.has(span.id)) throw new Error(`span ${span.id} is in the tree already`)
+    if (this.has(span.id)) throw new Error(`span ${span.id} is already in the tree`)
     this.#ids.add(span.id)
     this.#own.push(span)
     this.#all = undefined

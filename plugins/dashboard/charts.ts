@@ -40,7 +40,7 @@ const SeriesQuery = closed({
   /** Requests groups, by a field that `GET /api/v1/usage` accepts. */
   by: Type.Optional(Type.String({ minLength: 1 })),
   compare: Type.Optional(Type.Enum(['1'])),
-  /** Requests exact percentiles if the traces are few enough. Groups have these in any case. */
+  /** Requests exact percentiles if the traces are few enough. Groups always have them. */
   exact: Type.Optional(Type.Enum(['1']))
 })
 type ChartQuery = Static<typeof FacetQuery>

@@ -82,7 +82,7 @@ const isoOf = (ms: number): string => new Date(ms).toISOString()
 /** Returns the last moment before a time, which the store includes. */
 const lastBefore = (ms: number): string => isoOf(Math.max(YEAR_1, ms - 1)).replace('Z', '999Z')
 
-/** A step of a trace may start after the period in which the trace started. It then counts at the period's end. */
+/** A step of a trace may start after the period in which the trace started. Such a step counts at the period's end. */
 const stepOf = ({ from, to, step }: Period, at: string): number =>
   Math.floor((Math.min(Date.parse(at), to - 1) - from) / STEPS[step])
 

@@ -65,7 +65,7 @@ function wrongHost(own: string | undefined): Refusal {
   const rule =
     own === undefined
       ? 'open the dashboard at an IP address or at localhost, or set BASE_URL to the address that browsers use'
-      : `must be ${own}, as in BASE_URL; a proxy in front must pass it on`
+      : `must be ${own}, as in BASE_URL; a reverse proxy must pass it on`
   return new Refusal('forbidden', `Host: ${rule}`)
 }
 

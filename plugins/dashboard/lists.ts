@@ -26,7 +26,7 @@ import { FacetsReply, ScoreNamesReply, SlugReply, TracePageReply } from './repli
 
 /** Maximum number of trace ids in a request. */
 const MOST_IDS = 50
-/** Maximum number of values of metadata per trace, and maximum number of characters of each. */
+/** Maximum number of metadata values per trace, and of characters per value. */
 const MOST_METADATA = 8
 const MOST_VALUE = 200
 const ID = /^[0-9a-f]{32}$/i
@@ -37,7 +37,7 @@ export const MatchQuery = closed({ ...TraceSearchQuery.properties, before: curso
 const PageQuery = closed({
   ...MatchQuery.properties,
   ids: Type.Optional(Type.String({ minLength: 1 })),
-  /** Name of a value of metadata that the response shows, such as `customer.plan`. */
+  /** Name of a metadata value that the response shows, such as `customer.plan`. */
   metadata: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: MOST_METADATA }))
 })
 type PageQuery = Static<typeof PageQuery>
@@ -114,7 +114,7 @@ export default function lists(app: App): void {
   })
 }
 
-/** Returns the named values of each trace that has one. */
+/** Returns the named metadata values of each trace that has any. */
 function chosenOf(
   rows: Awaited<ReturnType<typeof readRowMetadata>>,
   names: readonly string[]

@@ -28,11 +28,11 @@ import { MatchQuery } from './lists.ts'
 import { IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
 import { MatchCountReply, MatchTableReply, SuggestionsReply, TraceSummariesReply } from './replies.ts'
 
-/** Maximum number of matches that are counted one by one, and the bounds of the search for them. */
+/** Maximum number of matches that are counted one by one, and the limits of the search for them. */
 const MOST_FOUND = 5000
 const COUNT_BOUNDS: FindBounds = { ...CANDIDATE_BOUNDS, walk: { traces: 20_000, ms: 1000 } }
 
-/** Maximum number of suggested names of metadata. */
+/** Maximum number of suggested metadata names. */
 const MOST_NAMES = 30
 
 const { from, to } = MatchQuery.properties
@@ -135,7 +135,7 @@ export default function matches(app: App): void {
   })
 }
 
-/** Returns the names of metadata that the newest traces have, the most frequent first. */
+/** Returns the metadata names of the newest traces, most frequent first. */
 async function readMetadataNames(app: App, id: number, client: Client) {
   const read = () => app.sql.readOf(id, (each, names) => readNewestMetadata(each, id, names), client)
   const found = await app.largeReads.run(id, read, { weight: WEIGHTS.analysis, client })

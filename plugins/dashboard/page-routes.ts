@@ -24,7 +24,7 @@ type PageRoute<Q extends TObject = typeof NO_QUERY> = Pick<
   RouteOptions<Q>,
   'method' | 'path' | 'access' | 'query' | 'takesBody' | 'replies' | 'handler'
 > & {
-  /** Whether the route takes a body with only a few short fields. */
+  /** Whether the route accepts a body with only a few short fields. */
   readonly smallBody?: true
   /** Whether the route requires a fresh sign-in (lib/people/fresh.ts). */
   readonly fresh?: true
@@ -81,7 +81,7 @@ export function readId(text = ''): number | undefined {
   return /^[1-9]\d{0,9}$/.test(text) && Number(text) <= MAX_ID ? Number(text) : undefined
 }
 
-/** Returns a name without surrounding spaces. Throws `invalid_request` if it is empty or takes more than a line. */
+/** Returns a name without surrounding spaces. Throws `invalid_request` if it is empty or contains a line break. */
 export function readName(field: string, given: string): string {
   const name = given.trim()
   if (name === '') refuseField(field, 'must not be empty')

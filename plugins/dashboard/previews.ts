@@ -16,7 +16,7 @@ import type { NoteView } from './views-of-traces.ts'
 
 /** Maximum number of spans in a request. */
 const MOST_SPANS = 50
-/** Maximum number of characters of a preview. A line of the tree needs fewer than a turn. */
+/** Maximum number of characters of a preview. A line of the tree needs fewer than a turn of a conversation. */
 const MOST = { short: 200, long: 2000 }
 const ID = /^[0-9a-f]{16}$/i
 

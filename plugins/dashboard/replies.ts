@@ -149,19 +149,22 @@ export const SeriesReply = closed({
 })
 
 /**
- * Label of a group of traces or of steps. The key is the value that they share; null if they have none, and for the
- * group of all others.
+ * Label of a group of traces or steps. The key is the value they share; null if they have none, and for the group of
+ * all others.
  */
 const label = { key: nullable(text), kind: nullable(text), isOther: flag }
-/** Groups of traces, or of steps, in total and per step of time. Numbers of traces are then numbers of steps. */
+/**
+ * Groups of traces or steps, in total and per step of time. For groups of steps, numbers of traces are numbers of
+ * steps.
+ */
 export const SplitReply = closed({
   ...Covered,
   by: text,
-  /** Why the sums are unknown: no sums are stored, or the stored sums cannot be filtered. */
+  /** Why the sums are unknown: there are no stored sums, or they do not support the filters. */
   missing: nullable(Type.Enum(['sums', 'filters'])),
   /** `before` is the total of the preceding period; null if it was not requested or is not known. */
   groups: Type.Array(closed({ ...label, total: Total, before: nullable(Total) })),
-  /** The groups that rank first by any of their numbers, and all others. */
+  /** The groups that rank first by any of their numbers, and the group of all others. */
   lines: Type.Array(closed({ ...label, ...Steps })),
   /** Number of groups combined in the group of all others. */
   others: Count
@@ -180,7 +183,7 @@ const scoreSide = closed({
   /** Standard deviation of the values whose mean is `average`. */
   deviation: nullable(Type.Number())
 })
-/** Numbers of scores of the first and of the second group. */
+/** Numbers of scores in the first and second group. */
 const pairOfCounts = { a: Count, b: Count }
 const ComparedScore = closed({
   name: text,
@@ -294,8 +297,8 @@ export const TraceTextsReply = closed({
   spans: Type.Array(closed({ id: ShownSpanId, ...body, attributes: AnyJsonObject, events: Type.Array(SpanEvent) }))
 })
 /**
- * Previews of spans, in words. `text` says what the span did, `prompt` is the user's message that a model call answers,
- * and `error` states why the span failed. Each is empty if the span does not show it.
+ * Previews of spans as text. `text` says what the span did, `prompt` is the user's message that a model call answers,
+ * and `error` states why the span failed. A field is empty if the span has no such text.
  */
 export const PreviewsReply = closed({
   previews: Type.Array(closed({ id: ShownSpanId, text, prompt: text, error: text }))

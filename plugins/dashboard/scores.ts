@@ -22,7 +22,7 @@ import { ScoreDisagreementReply, ScoredTracesReply, ScoreSeriesReply } from './r
 const WHEN = {
   ...TIME,
   env: ScoreListQuery.properties.environment,
-  /** Whether times are of the scores, the default, or of their traces. */
+  /** Whether times refer to the scores, which is the default, or to their traces. */
   by: Type.Optional(Type.Enum(['score', 'trace']))
 }
 const SeriesQuery = closed({ name: Type.Optional(ScoreName), ...WHEN })

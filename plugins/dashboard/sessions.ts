@@ -49,7 +49,7 @@ const UserQuery = closed({ id: Id, range })
 const SessionTracesQuery = closed({ id: Id, after: Type.Optional(Type.String({ minLength: 1 })) })
 
 const PAGE = 50
-/** Number of groups in a sorted list, which has one page. */
+/** Number of groups in a sorted list, which has a single page. */
 const MOST_RANKED = 100
 
 export default function sessionPages(app: App): void {
@@ -159,7 +159,7 @@ export default function sessionPages(app: App): void {
   })
 }
 
-/** Adds the data, other than sums, that a list of sessions shows. */
+/** Adds the fields that a session list shows besides sums. */
 async function withDetails(sql: Sql, projectId: number, groups: readonly SessionGroupSums[], userId?: string) {
   const details = await readSessionDetails(
     sql,

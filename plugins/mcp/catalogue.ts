@@ -21,7 +21,7 @@ export const INGEST_SCHEMA: ToolText = {
   title: 'Get the schema of a trace',
   description:
     'Returns the JSON Schema for record_trace, with valid minimal and full examples. Call it once before the first ' +
-    'record_trace, or after an invalid_trace error. It reads nothing from the project.',
+    'record_trace, or after an invalid_trace error. It reads no project data.',
   annotations: READS
 }
 
@@ -55,7 +55,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listTraces',
     title: 'List traces',
     description:
-      'Answers "what ran lately": traces, newest, slowest or costliest first, by status, name, model, tag, ' +
+      'Answers "what ran lately": traces, newest, slowest or costliest first, filtered by status, name, model, tag, ' +
       'environment, session, user or time (filters combine with AND). With runsOnly, omits traces without a model, ' +
       'agent, tool or retriever call. For failures, scores, words or cost limits, call search_traces; for one run, ' +
       'get_trace. Pass nextCursor as after for the next page. If nothing is found, hint lists the nearest existing ' +
@@ -108,9 +108,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listScores',
     title: 'List scores',
     description:
-      'Answers "how were runs rated": scores of all traces, newest first, by name, environment or time. For traces ' +
-      "with a low score, call search_traces; for one trace's scores, get_trace_scores. With an environment, any page " +
-      'may be short or empty: continue until nextCursor is null.',
+      'Answers "how were runs rated": scores of all traces, newest first, filtered by name, environment or time. For ' +
+      "traces with a low score, call search_traces; for one trace's scores, get_trace_scores. With an environment, any " +
+      'page may be short or empty: continue until nextCursor is null.',
     annotations: READS,
     examples: [{ name: 'helpfulness', limit: 20 }],
     view: LIST_VIEWS.scores
@@ -130,12 +130,11 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listSpans',
     title: 'List steps',
     description:
-      'Answers "which steps": failed calls of a tool, slow model calls (sort slowest), across traces, newest ' +
-      'first, by kind, name, status, model, minimum duration, or by the traceId, traceName, tag, user, session, ' +
-      'environment or time of the trace. Returns why a step failed and the sizes of its texts; texts adds the ' +
-      'beginning of each, and get_trace with spanIds returns them in full. For grouped failures, call list_errors. A ' +
-      'page may be short or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest ' +
-      'existing values.',
+      'Answers "which steps": failed tool calls or slow model calls (sort slowest) across traces, newest first, ' +
+      "filtered by kind, name, status, model, minimum duration, or the trace's traceId, traceName, tag, user, session, " +
+      'environment or time. Returns why a step failed and the sizes of its texts; texts adds the beginning of each, ' +
+      'and get_trace with spanIds returns them in full. For grouped failures, call list_errors. A page may be short ' +
+      'or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest existing values.',
     annotations: READS,
     examples: [
       { kind: 'tool', status: 'error', limit: 10 },
@@ -150,10 +149,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     description:
       'Answers "what fails", "which tool failed most" (steps, with kind tool), "since when": failed steps grouped ' +
       'by name, error type and message (ids, paths, times and numbers are ignored), with count, traces, first and ' +
-      'last time, and an example to read with get_trace; by the tag, user, session, traceName or environment of ' +
-      'the trace. Without times, the last 7 days. If complete is false, narrow the ' +
-      'times or pass nextCursor as after. passedOn counts steps that failed because a step inside them did. For ' +
-      'individual failures, call list_spans with status error.',
+      "last time, and an example to read with get_trace, filtered by the trace's tag, user, session, traceName or " +
+      'environment. Without times, the last 7 days. If complete is false, narrow the times or pass nextCursor as ' +
+      'after. passedOn counts steps that failed because a step inside them did. For individual failures, call ' +
+      'list_spans with status error.',
     annotations: READS,
     examples: [{ limit: 20 }, { kind: 'tool', from: '2026-11-21T00:00:00Z' }, { tag: 'prompt:v13' }],
     view: LIST_VIEWS.errors
@@ -163,10 +162,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listSessions',
     title: 'List sessions',
     description:
-      'Answers "which conversations": sessions, newest first by their last trace, with traces, errors, tokens ' +
-      "and cost, of a user (userId) or whose id begins with prefix. For one session's traces, call search_traces " +
-      'with sessionId. A page may be short or empty: continue until nextCursor is null. If nothing is found, hint ' +
-      'lists the nearest existing values.',
+      'Answers "which conversations": sessions, newest first by their last trace, with traces, errors, tokens and ' +
+      "cost, filtered by userId or id prefix. For one session's traces, call search_traces with sessionId. A page " +
+      'may be short or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest existing ' +
+      'values.',
     annotations: READS,
     examples: [{ limit: 10 }, { userId: 'customer-7', limit: 5 }, { prefix: 'chat-' }],
     view: LIST_VIEWS.sessions
@@ -176,9 +175,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listUsers',
     title: 'List users',
     description:
-      'Answers "which users": users by their last trace, newest first, with traces, errors, tokens and cost of whole ' +
-      'days (UTC), by environment, or whose id begins with prefix. To rank users by cost or errors, call get_usage ' +
-      "by user; for one user's sessions, list_sessions. If nothing is found, hint lists the nearest existing values.",
+      'Answers "which users": users, newest first by their last trace, with traces, errors, tokens and cost of whole ' +
+      'days (UTC), filtered by environment or id prefix. To rank users by cost or errors, call get_usage by user; ' +
+      "for one user's sessions, list_sessions. If nothing is found, hint lists the nearest existing values.",
     annotations: READS,
     examples: [{ limit: 10 }, { prefix: 'customer-' }, { from: '2026-11-21T00:00:00Z', environment: 'production' }],
     view: LIST_VIEWS.users
@@ -209,10 +208,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'getUsage',
     title: 'Sum traces over time',
     description:
-      'Answers "what did it cost", "why did it double" (interval day), "which prompt or user costs most", "what ' +
-      'has no price" (withoutCost), "which tool fails most" (by step, stepKind tool, sort errors): sums of traces, ' +
+      'Answers "what did it cost", "why did it double" (interval day), "which prompt or user costs most", "which calls ' +
+      'have no price" (withoutCost), "which tool fails most" (by step, stepKind tool, sort errors): sums of traces, ' +
       'errors, tokens, cost and durations (p50, p95), in total and by model, name, environment, user, step or ' +
-      'tag:KEY, by hour or day, of all traces or those with a tag, user, session, name, model or environment. To ' +
+      'tag:KEY, by hour or day, for all traces or those with a tag, user, session, name, model or environment. To ' +
       'compare two prompts, split by tag:prompt, or filter by each tag. Without times, the last 7 days. For the ' +
       'traces themselves, call search_traces. With scores, each group includes its mean scores. If nothing is found, ' +
       'hint lists existing values.',

@@ -1,14 +1,14 @@
-/** The guide for agents, an MCP resource of one page. Its text on a tool comes from the tool's route. */
+/** The guide for agents, a one-page MCP resource. The text about each tool comes from the tool's route. */
 import type { Resource, Tool } from '../../lib/mcp/tool.ts'
 
 interface Recipe {
   readonly question: string
-  /** Calls in their order. Angle brackets mark values that the agent knows, or reads from the call before. */
+  /** Calls in order. Angle brackets mark values that the agent knows, or reads from the previous result. */
   readonly calls: readonly (readonly [tool: string, args: Readonly<Record<string, unknown>>])[]
   readonly next: string
 }
 
-/** Questions that people ask most, and the calls that answer them. */
+/** The most common questions, and the calls that answer them. */
 export const RECIPES: readonly Recipe[] = [
   {
     question: 'Which tool failed most today?',
@@ -24,7 +24,7 @@ export const RECIPES: readonly Recipe[] = [
     next: 'firstError shows why; to read the texts, call get_trace with its spanId in spanIds.'
   },
   {
-    question: 'Why did cost double on a day?',
+    question: 'Why did the cost double on one day?',
     calls: [
       ['get_usage', { interval: 'day', from: '<midnight, a month before>' }],
       ['get_usage', { by: 'name', sort: 'cost', from: '<the day>', to: '<the next day>' }],
@@ -57,15 +57,15 @@ export const RECIPES: readonly Recipe[] = [
     next: 'repeat the last two for prompt:v12. Without from, only the last 7 days are included.'
   },
   {
-    question: 'What has no price?',
+    question: 'Which calls have no price?',
     calls: [
       ['get_usage', { by: 'step', stepKind: 'llm' }],
       ['list_spans', { kind: 'llm', status: 'ok', withoutCost: true }]
     ],
-    next: 'a call with tokens but no cost has no price; its model is the one that needs a price.'
+    next: 'a call has tokens but no cost if its model has no price.'
   },
   {
-    question: 'What ran since a time, or belongs to one person?',
+    question: 'Which traces are new since a time, or belong to one person?',
     calls: [['search_traces', { userId: '<user>', from: '<time>' }]],
     next: 'to copy or erase all of it, a person can use `spoor export` or POST /api/v1/deletions.'
   }

@@ -29,8 +29,8 @@ function toolOf(tools: ReadonlyMap<string, Tool>, name: string): Tool {
 }
 
 /**
- * Returns the tool of the trace list with the search's hint on empty outlines. The list's route is part of the
- * specification, and its response has no hint.
+ * Returns the trace list's tool, with the search's hint added to empty outlines. The response of the route itself has
+ * no hint, because the specification defines it.
  */
 function explained(list: Tool, search: Tool): Tool {
   return {
@@ -56,7 +56,7 @@ function isEmptyOutline(result: string): boolean {
 
 function findRoute(routes: readonly Route[], operation: string): Route {
   const route = routes.find(route => route.operation === operation)
-  if (route === undefined) throw new Error(`the operation ${operation} must be registered before the tool made of it`)
+  if (route === undefined) throw new Error(`the operation ${operation} must be registered before its tool`)
   return route
 }
 

@@ -16,7 +16,7 @@ export default function logs(app: App) {
       summary: 'Record messages, events and coding agent calls from OpenTelemetry log records',
       description:
         'Records that carry the messages of a model call (`gen_ai.user.message`, `gen_ai.choice`, ' +
-        '`gen_ai.client.inference.operation.details` and their like) are shown as input and output of the span they ' +
+        '`gen_ai.client.inference.operation.details` and similar) are shown as input and output of the span they ' +
         'refer to, if it has none of its own. Other records that refer to a span become its events. Records from ' +
         'coding agents (Claude Code, Codex, Gemini CLI, Qwen Code) fill in the spans of their calls, or create the ' +
         'trace. The order of arrival does not matter, but a record whose span does not arrive within ten minutes is ' +
@@ -40,7 +40,7 @@ export default function logs(app: App) {
         const exported = steps === undefined ? NONE_REJECTED : await app.ingest.exportSteps(key, steps)
         app.metrics.countLogRecords({ messages: messages.length, events: events.length, unplaced, others })
         const news = describeUnkept(unkept, app.unkept.add(projectId, 'logs', unkept))
-        const refused = unplaced === 0 ? '' : `${unplaced} refused: messages must have the ids of a trace and a span`
+        const refused = unplaced === 0 ? '' : `${unplaced} rejected: messages must have the ids of a trace and a span`
         const said = [refused, exported.message, news.message].filter(Boolean).join('; ')
         return { rejected: unplaced + exported.rejectedSpans + news.count, message: said }
       }

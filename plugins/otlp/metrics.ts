@@ -16,7 +16,7 @@ export default function metrics(app: App) {
       summary: 'Accept OpenTelemetry metrics without storing them',
       description:
         'Accepts metrics from libraries that send them to the same endpoint as their spans. Nothing is stored, ' +
-        'because token counts and costs come from spans. The project counts the metrics by name. To save the ' +
+        'because token counts and costs come from spans. The project counts the metrics by name. To avoid this ' +
         'traffic, set `OTEL_METRICS_EXPORTER=none`.',
       request: 'ExportMetricsServiceRequest',
       reply: 'ExportMetricsServiceResponse',

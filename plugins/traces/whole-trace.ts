@@ -48,9 +48,9 @@ function streamWhole(
     }
     const read = () =>
       sql.read(each => {
-        // If the connection is lost, the read is repeated on another connection. After part of the trace was sent, a
-        // repetition would send that part twice.
-        if (hasBegun) throw new Error('the connection was lost while a trace was sent')
+        // If the connection is lost, the read is repeated on another connection. Once part of the trace has been sent,
+        // repeating the read would send that part twice.
+        if (hasBegun) throw new Error('the connection was lost while a trace was being sent')
         return streamTrace(each, projectId, traceId, parts, once, needs)
       }, client)
     const send = async () => void found((await read()) || undefined)

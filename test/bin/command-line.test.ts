@@ -30,12 +30,12 @@ t.test('an invalid command line is one line on stderr that lists the choices, wi
     [['sttaus'], /no command "sttaus"\. Did you mean status\?/],
     [['keys'], /Did you mean key\?/],
     [['ky', 'lst'], /Did you mean key list\?/],
-    [['frobnicate'], /no command "frobnicate"\. There are serve, .*key set-environment/],
+    [['frobnicate'], /no command "frobnicate"\. Choose from serve, .*key set-environment/],
     [['key'], /which of key create, key list, key rotate/],
-    [['key', 'frobnicate'], /no command "key frobnicate"\. There are key create/],
+    [['key', 'frobnicate'], /no command "key frobnicate"\. Choose from key create/],
     [['--json', 'status'], /no command "--json"/],
     [['status', 'now'], /unexpected argument "now"; usage: spoor status/],
-    [['status', '--frob'], /no flag "--frob"\. There are --no-server, --recount, --quiet, --json, --help/],
+    [['status', '--frob'], /no flag "--frob"\. Choose from --no-server, --recount, --quiet, --json, --help/],
     [['serve', '--port', '80'], /--port must be set in the environment: `PORT=… spoor serve`/],
     [['status', '-x'], /no flag "-x"/],
     [['status', '--json=yes'], /--json.* does not take an argument/],
@@ -45,7 +45,7 @@ t.test('an invalid command line is one line on stderr that lists the choices, wi
     [['key', 'create', '--project', 'a', '--project', 'b'], /--project is given twice/],
     [
       ['key', 'create', '--project', 'a', '--scopes', 'traces:write,admin'],
-      /no scope "admin"\. There are traces:write/
+      /no scope "admin"\. Choose from traces:write/
     ],
     [['key', 'create', '--project', 'a', '--scopes', ''], /no scope ""/],
     [['key', 'create', '--project', 'a', '--expires', '2y'], /--expires must be one of 30d, 90d, 1y, never, not "2y"/],

@@ -134,7 +134,7 @@ t.test('status reports problems, and migrate repairs a schema', async t => {
   const env = { ...configurationFor(database), PORT: '2' }
   await jsonHere(['account', 'create', 'visitors', '--trial'], env)
   const result = await runHere(['status', '--json'], env)
-  t.match(result, { code: 1, err: /^spoor: \d things are amiss: see above\n$/ })
+  t.match(result, { code: 1, err: /^spoor: \d problems found: see above\n$/ })
   const status = JSON.parse(result.out)
   t.match(status, { version: /^\d/, server: null, schema: { state: 'current' }, projects: [] })
   t.match(status.database, { embedded: false, serverVersion: /^\d/ })
@@ -150,7 +150,7 @@ t.test('status reports problems, and migrate repairs a schema', async t => {
   t.match((await problems({})).join('\n'), new RegExp(newer.source, 'm'))
   t.match(await runHere(['migrate'], env), {
     code: 0,
-    out: /^no migration is missing\nthe schema is at version 9999, but/
+    out: /^no migrations are missing\nthe schema is at version 9999, but/
   })
 
   const bare = configurationFor(await testDatabase(t, EMPTY))

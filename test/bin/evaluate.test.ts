@@ -114,7 +114,7 @@ t.test('errors are counted and reported, filters and limits apply, and the exit 
     [[await moduleOf(t, 'export default 5')], 1, /an evaluator must be \{ id, name/],
     [[await moduleOf(t, 'export {')], 1, /cannot be loaded: /],
     [[throwing, '--concurrency', '0'], 2, /--concurrency must be from 1 to 100, not "0"/],
-    [[named, '--fail-below', '1'], 2, /--fail-below: the categories of z have no mean/],
+    [[named, '--fail-below', '1'], 2, /--fail-below needs numbers or booleans, but z returns categories/],
     [[throwing, '--fail-below', 'x'], 2, /--fail-below must be a number/],
     [[throwing, '--status', 'x'], 2, /--status must be one of/],
     [[throwing, '--step-kind', 'x'], 2, /--step-kind must be one of/],

@@ -233,7 +233,7 @@ t.test('unreadable or unstorable lines are reported, and stop nothing else', asy
   const { key } = await service.makeKey({ environment: 'prod' })
   t.match(await runHere(args, { SPOOR_URL: service.url, SPOOR_API_KEY: key }), {
     code: 1,
-    out: /, \d+ refused, 2 broken lines/,
+    out: /, \d+ rejected, 2 broken lines/,
     err: /refused: .*environment/
   })
   t.match(await runHere(args, env), { code: 2, err: /--project is missing: add it, or set SPOOR_URL/ })

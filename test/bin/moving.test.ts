@@ -42,7 +42,7 @@ t.test('traces are imported, exported and imported again, through files and pipe
   const first = await runSpoor(['import', '--project', 'default', file], env)
   t.match(first, {
     code: 1,
-    out: /^3 traces read: 2 imported, 0 there already, 1 refused\n$/,
+    out: /^3 traces read: 2 imported, 0 already stored, 1 rejected\n$/,
     err: /^(\[.*\n)*line 3: the body is not valid JSON.*\nspoor: 1 of 3 traces could not be imported: see above\n$/
   })
 
@@ -67,7 +67,7 @@ t.test('traces are imported, exported and imported again, through files and pipe
   t.match(JSON.parse(again.out), { imported: 0, advanced: 0, skipped: 2 })
   const packed = join(folder, 'traces.gz')
   await writeFile(packed, gzipSync(exported.out))
-  t.match(await runHere(['import', '--project', 'copy', packed], env), { code: 0, out: /2 there already/ })
+  t.match(await runHere(['import', '--project', 'copy', packed], env), { code: 0, out: /2 already stored/ })
   t.same(await jsonHere(['export', '--project', 'default', '--from', '2030-01-01 00:00:00'], env), [])
   t.match(await runHere(['project', 'list'], env), { out: /copy +copy +2 +2 / })
 })
@@ -80,16 +80,16 @@ t.test('successive exports keep a copy up to date, and contradictions are report
     await writeFile(file, JSON.stringify({ trace }))
     return runHere(['import', '--project', 'default', file], env)
   }
-  t.match(await importLine(known), { code: 0, out: /^1 trace read: 1 imported, 0 there already\n$/ })
+  t.match(await importLine(known), { code: 0, out: /^1 trace read: 1 imported, 0 already stored\n$/ })
   const ended = { ...known, status: 'ok', endedAt: LATER }
   t.match(await importLine(ended), {
     code: 0,
-    out: /^1 trace read: 0 imported, 1 brought up to date, 0 there already\n$/
+    out: /^1 trace read: 0 imported, 1 updated, 0 already stored\n$/
   })
-  t.match(await importLine(known), { code: 0, out: /0 imported, 1 there already/ })
+  t.match(await importLine(known), { code: 0, out: /0 imported, 1 already stored/ })
   t.match(await importLine({ ...ended, status: 'error' }), {
     code: 1,
-    out: /1 refused/,
+    out: /1 rejected/,
     err: /^line 1: its end is stored with different content\nspoor: 1 of 1 trace could not be imported: see above\n$/
   })
 })
@@ -103,7 +103,7 @@ t.test('Langfuse traces are imported, with a summary of the mapping', async t =>
   const args = ['import', '--project', 'default', '--format', 'langfuse', file]
   t.match(await runHere(args, env), {
     code: 1,
-    out: /^2 traces read: 1 imported, 0 there already, 1 refused\n\nHow fields were mapped:\n[\s\S]* 1 {2}observation.type GENERATION → kind llm\n/,
+    out: /^2 traces read: 1 imported, 0 already stored, 1 rejected\n\nHow fields were mapped:\n[\s\S]* 1 {2}observation.type GENERATION → kind llm\n/,
     err: /^(\[.*\n)*element 2: trace: timestamp is missing\nspoor: 1 of 2 traces/
   })
   t.match(JSON.parse((await runHere([...args, '--json'], env)).out), {
@@ -166,7 +166,7 @@ t.test('recount reports discrepancies, and repairs them', async t => {
   await database.pool.run(sql => sql`update traces set span_count = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
-    out: /\nThe span count, error count or run mark is wrong for 1 trace: [0-9a-f]{32}\.\nThey do not match/,
+    out: /\nThe span count, error count or run flag is wrong for 1 trace: [0-9a-f]{32}\.\nThey do not match/,
     err: /^spoor: traces in default do not match their spans: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {

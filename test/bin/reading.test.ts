@@ -201,11 +201,11 @@ t.test('each error is one line on stderr, with an exit code', async t => {
     [['trace', 'list'], 1, /API key required: set SPOOR_API_KEY, pass --key, or use .* --project/, {}],
     [['trace', 'list', '--key', 'x'.repeat(40)], 1, /rejects the key from --key: /],
     [['trace', 'list'], 1, /rejects the key from SPOOR_API_KEY: /, { ...env, SPOOR_API_KEY: 'wrong' }],
-    [['trace', 'list', '--key', writer], 1, /the key from --key may not do this: .*traces:read/],
+    [['trace', 'list', '--key', writer], 1, /the key from --key does not allow this: .*traces:read/],
     [
       ['trace', 'list', '--url', 'http://127.0.0.1:1'],
       1,
-      /no server responds at http:\/\/127\.0\.0\.1:1 \(.*--url is correct/
+      /cannot reach a server at http:\/\/127\.0\.0\.1:1 \(.*--url is correct/
     ],
     [['trace', 'list', '--url', elsewhere], 1, /returned HTTP 200, but the response is not from spoor/],
     [['trace', 'list', '--url', 'ftp://x'], 1, /begins with http/],
@@ -227,10 +227,10 @@ t.test('each error is one line on stderr, with an exit code', async t => {
       /^spoor: There is no such trace in this project\.\n$/,
       beside
     ],
-    [['trace', 'tail', '-f', '--json'], 2, /--follow has no end/],
+    [['trace', 'tail', '-f', '--json'], 2, /--follow never ends/],
     [['trace', 'tail', '-x'], 2, /no flag "-x"/],
     [['trace', 'delete', id, '--name', 'x'], 2, /TRACE cannot be combined with conditions/],
-    [['trace', 'delete', '--apply'], 2, /TRACE or a condition is missing/],
+    [['trace', 'delete', '--apply'], 2, /specify TRACE or a condition/],
     [['score', 'list', '--trace', id, '--since', '1d'], 2, /--trace can be combined only with --name and --limit/],
     [['score', 'list', '--name', ''], 2, /--name must not be empty/],
     [['score', 'add', id, 'n'], 2, /VALUE is missing/],
@@ -324,7 +324,7 @@ t.test('following continues after an outage of the server', async t => {
     return out.includes('first')
   })
   await stop(first.serving)
-  await until(() => err.includes('no server responds at'))
+  await until(() => err.includes('cannot reach a server at'))
   await serve(t, beside)
   await until(async () => {
     await record(ingestBody({ name: 'second' }))

@@ -39,7 +39,7 @@ t.test('spoor send sends the traces that an application left on disk, or explain
   const env = { SPOOR_URL: url, SPOOR_API_KEY: elsewhere }
   t.match(await runHere(['send', folder], env), {
     code: 1,
-    out: /^Sent 0 traces.*\n {2}1 were recorded with other keys and stay there/,
+    out: /^Sent 0 traces.*\n {2}1 were recorded with other keys and were not sent/,
     err: /1 traces were recorded with other keys and were not sent/
   })
   t.equal(readdirSync(folder).length, 1)
@@ -50,7 +50,7 @@ t.test('spoor send sends the traces that an application left on disk, or explain
   t.match(await runHere(['send', 'package.json'], { SPOOR_API_KEY: key }), { code: 1, err: /there is no folder/ })
   t.match(await runHere(['send', folder, '--url', 'ftp://x'], { SPOOR_API_KEY: key }), {
     code: 1,
-    err: /the url of a server begins with http:\/\/ or https:\/\/: ftp:\/\/x does not/
+    err: /the url must begin with http:\/\/ or https:\/\/, not ftp:\/\/x/
   })
   t.match(await runHere(['send', folder], { SPOOR_API_KEY: 'ké' }), { code: 1, err: /the key has invalid characters/ })
   t.match(await runHere(['send', folder], {}), { code: 1, err: /API key required/ })

@@ -608,7 +608,8 @@ t.test("an invalid query is rejected with the parameter's name", async t => {
     'by=': /^by: must not be empty$/,
     'by=tag:%00': /^by: /,
     'interval=week': /^interval: /,
-    'interval=hour&by=model&from=2026-01-01T00:00:00Z&to=2026-06-01T00:00:00Z': /^interval: would give up to \d+ rows/,
+    'interval=hour&by=model&from=2026-01-01T00:00:00Z&to=2026-06-01T00:00:00Z':
+      /^interval: would return up to \d+ rows/,
     'limit=0': /^limit: /,
     'limit=201': /^limit: /,
     'limit=x': /^limit: /,

@@ -21,7 +21,7 @@ const USUAL = 20
 const MOST = 200
 /** Maximum number of requests. Each examines thousands of traces. */
 const MOST_REQUESTS = 20
-/** Maximum number of steps whose failures are counted above the groups. */
+/** Maximum number of steps in the table above the groups, which counts failures per step. */
 const MOST_STEPS = 10
 
 const STEP_COLUMNS: readonly FittedColumn<Step>[] = [
@@ -89,7 +89,7 @@ async function gather(asker: Asker, query: QueryMembers, onReached: (time: strin
   let failureCount = 0
   let first: Answer | undefined
   for (let requests = 1, after: string | undefined; ; requests++) {
-    // Without times, the first answer's times also apply to the following requests.
+    // If no period is set, the first response's period also applies to the requests that follow.
     const times = first && { from: first.from, to: first.to }
     const text = await asker.ask('GET', requestPath('/api/v1/errors', { ...query, ...times, after, limit: MOST }))
     const answer = JSON.parse(text) as Answer
@@ -182,7 +182,7 @@ function lines(gathered: Gathered, width: number): Line[] {
   ]
 }
 
-/** Says when the failures of a group were seen, and names a trace. */
+/** Says when a group's failures occurred, and names one of its traces. */
 function seen({ count, firstSeen, lastSeen, example }: Group): Line {
   const when = count === 1 ? shortClock(lastSeen) : `${shortClock(firstSeen)} to ${shortClock(lastSeen)}`
   return [

@@ -1,4 +1,4 @@
-/** Flags and queries that the commands on steps, failures and sums share. */
+/** Flags and queries that the commands for steps, failures and usage share. */
 import type { QueryMembers } from '../../asking/asker.ts'
 import { CONDITION_FLAGS, parseText, queryOf, readConditions } from '../traces/conditions.ts'
 
@@ -8,10 +8,10 @@ export const PERIOD_FLAGS = { since, from, to, before, environment }
 
 /** Flags for the filters of the trace that a step or a failure belongs to. */
 export const TRACE_FILTER_FLAGS = {
-  'trace-name': { type: 'string', value: 'N', about: 'only steps of traces with this exact name' },
-  tag: { ...CONDITION_FLAGS.tag, about: 'only steps of traces with this tag' },
-  user: { ...CONDITION_FLAGS.user, about: 'only steps of traces of this user' },
-  session: { ...CONDITION_FLAGS.session, about: 'only steps of traces of this session' }
+  'trace-name': { type: 'string', value: 'N', about: 'only steps in traces with this exact name' },
+  tag: { ...CONDITION_FLAGS.tag, about: 'only steps in traces with this tag' },
+  user: { ...CONDITION_FLAGS.user, about: "only steps in this user's traces" },
+  session: { ...CONDITION_FLAGS.session, about: "only steps in this session's traces" }
 } as const
 
 type TraceFilterFlags = { readonly [name in keyof typeof TRACE_FILTER_FLAGS]?: string | undefined }

@@ -29,7 +29,7 @@ const MOST_REQUESTS = 20
 const SPAN_SORTS = ['newest', 'slowest']
 const MOST = 100_000
 const PAGE = 200
-/** The API returns fewer steps per page with their texts. */
+/** The API returns fewer steps per page if they include their texts. */
 const PAGE_WITH_TEXTS = 20
 
 type Listed = Static<typeof ListedSpan>
@@ -129,7 +129,7 @@ export const spanList = command({
   }
 })
 
-/** Yields the slowest steps. Each request returns those of other traces. */
+/** Yields the slowest steps. Each request covers different traces. */
 async function* readSlowest(asker: Asker, query: QueryMembers, limit: number): AsyncGenerator<Listed[], ListEnd> {
   // Loaded here because --help does not need this module.
   const { parseExact } = await import('../../../lib/trace/json/exact-json.ts')

@@ -57,7 +57,7 @@ export default command({
     const query = {
       ...period,
       from: flags.since === undefined || from === undefined ? from : wholeSteps(String(from), interval),
-      // Here the end of the API's period is exclusive.
+      // The API treats the end of this period as exclusive.
       to: to === undefined ? undefined : justAfter(String(to)),
       name: parseText('name', flags.name),
       model: parseText('model', flags.model),
@@ -81,7 +81,7 @@ export default command({
 
 const STEP_MS: Readonly<Record<string, number>> = { hour: 3_600_000, day: 86_400_000 }
 
-/** Rounds a time down to a whole step, so that the first row is not the rest of an hour or day. */
+/** Rounds a time down to a whole step, so that the first row covers a whole hour or day. */
 function wholeSteps(from: string, interval: string | undefined): string {
   const step = STEP_MS[interval ?? 'none'] ?? 1
   return new Date(Math.floor(Date.parse(from) / step) * step).toISOString()
@@ -121,7 +121,7 @@ function columnsOf(by: string | null, approximate: boolean): FittedColumn<UsageR
     { title: 'ERRORS', of: ({ errors }) => count(errors), isNumber: true },
     { title: 'TOKENS IN', of: ({ inputTokens }) => count(inputTokens), isNumber: true, rank: 3 },
     { title: 'OUT', of: ({ outputTokens }) => count(outputTokens), isNumber: true, rank: 4 },
-    // Nothing is shown instead of $0.00 if no cost is known.
+    // If no cost is known, the cell is empty instead of $0.00.
     {
       title: 'COST',
       of: ({ costUsd, withoutCost }) => (costUsd === 0 && withoutCost > 0 ? '' : money(costUsd)),

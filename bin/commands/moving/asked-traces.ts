@@ -1,4 +1,4 @@
-/** Finds and reads the traces of an export by requests, either to a server or to the routes of this process. */
+/** Finds and reads the traces of an export through requests, either to a server or to the routes of this process. */
 import { type Asker, requestPath } from '../../asking/asker.ts'
 import { NotFound } from '../../asking/failure.ts'
 import type { ShownSummary } from '../../terminal/columns.ts'
@@ -11,7 +11,7 @@ const AT_ONCE = 4
 
 export interface AskedPage {
   readonly ids: readonly string[]
-  /** The cursor after these traces, if the traces are those that were written since a cursor. */
+  /** The cursor after these traces, if a cursor selected them. */
   readonly next?: string
 }
 
@@ -23,8 +23,8 @@ export async function* askedTraces(asker: Asker, selection: ChosenTraces): Async
 }
 
 /**
- * Yields the traces that were written since a cursor and meet the conditions, until no later write is known. A trace
- * that is written to again meanwhile is yielded again.
+ * Yields the traces that were written since a cursor and meet the conditions, until there are no later writes. A trace
+ * that changes meanwhile is yielded again.
  */
 export async function* askedChanges(
   asker: Asker,
@@ -39,7 +39,7 @@ export async function* askedChanges(
   }
 }
 
-/** Yields the response about each trace, in order. Traces that were deleted meanwhile are left out. */
+/** Yields the response for each trace, in order. Skips traces that were deleted meanwhile. */
 export async function* readAsked(asker: Asker, ids: readonly string[]): AsyncGenerator<string, void> {
   for (let i = 0; i < ids.length; i += AT_ONCE) {
     const answers = await Promise.all(ids.slice(i, i + AT_ONCE).map(id => readOne(asker, id)))

@@ -19,7 +19,7 @@ export default command({
     keep: {
       type: 'string',
       value: 'N',
-      about: 'treat FILE as a folder: write a file named by the time, then delete all but the newest N such files'
+      about: 'treat FILE as a folder: write a file named after the time, then delete all but the newest N such files'
     }
   },
   details: [

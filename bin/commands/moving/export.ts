@@ -185,7 +185,7 @@ interface FormFlags {
   readonly as: string | undefined
 }
 
-/** The form of the output; `lines` are those that `spoor import` reads. */
+/** The output format; `lines` is the one that `spoor import` reads. */
 type Form =
   | { readonly as: 'lines' }
   | { readonly as: 'dataset' }
@@ -254,7 +254,7 @@ interface SinceFlags {
   readonly before: string | undefined
 }
 
-/** The beginning of an export of changes, and the file for the next cursor. */
+/** The start of an export of changes, and the file for the next cursor. */
 interface Since {
   readonly after: Position | undefined
   readonly file: string | undefined

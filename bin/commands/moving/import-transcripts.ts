@@ -125,7 +125,7 @@ const describeCounts = ({ files, prompts, steps }: TranscriptCounts): string =>
 function describe(counts: TranscriptCounts): string {
   const { refused, broken, open } = counts
   const faults = [
-    ...(refused > 0 ? [`${count(refused)} refused`] : []),
+    ...(refused > 0 ? [`${count(refused)} rejected`] : []),
     ...(broken > 0 ? [`${counted(broken, 'broken line')}`] : [])
   ]
   const text = [describeCounts(counts), ...faults].join(', ')

@@ -126,11 +126,11 @@ function describeProgress({ traces, bytes }: ImportCounts, length: number | unde
 }
 
 function describe({ traces, imported, advanced, skipped, refused, mapped }: ImportResult): string {
-  const news = [`${count(imported)} imported`, ...(advanced === 0 ? [] : [`${count(advanced)} brought up to date`])]
-  const counts = `${counted(traces, 'trace')} read: ${news.join(', ')}, ${count(skipped)} there already`
+  const news = [`${count(imported)} imported`, ...(advanced === 0 ? [] : [`${count(advanced)} updated`])]
+  const counts = `${counted(traces, 'trace')} read: ${news.join(', ')}, ${count(skipped)} already stored`
   const rows = [...mapped].sort().map(([step, times]) => [count(times).padStart(8), step])
   return [
-    `${counts}${refused === 0 ? '' : `, ${count(refused)} refused`}`,
+    `${counts}${refused === 0 ? '' : `, ${count(refused)} rejected`}`,
     ...(rows.length === 0 ? [] : ['', 'How fields were mapped:', ...alignColumns(rows)])
   ].join('\n')
 }

@@ -1,6 +1,6 @@
 /** Writes the output of an export in pieces. */
 
-/** Joins pieces into writes that are worth a system call. */
+/** Joins small pieces, so that each system call writes enough. */
 export class OutputPieces {
   readonly #write: (bytes: Uint8Array) => Promise<void>
   #pieces: Uint8Array[] = []

@@ -54,7 +54,7 @@ export default command({
     const { project, into, as, account } = flags
     if (project === undefined && (as ?? account) !== undefined)
       throw new UsageError('--as and --account need --project')
-    if (project !== undefined && into) throw new UsageError('give either --into or --project')
+    if (project !== undefined && into) throw new UsageError('--into and --project cannot be combined')
     if (as !== undefined) {
       // Loaded here because --help does not need this module.
       const { checkSlug } = await import('../../../lib/admin/projects.ts')

@@ -45,7 +45,8 @@ export default command({
     }
     const facts = { from: plan.from, to, bytes: plan.bytes, freeBytes: plan.free, neededBytes: plan.needed }
     if (flags['dry-run']) {
-      const room = `the folder is ${size(plan.bytes)}; it needs ${size(plan.needed)}, and ${size(plan.free)} is free`
+      const needs = `the upgrade needs ${size(plan.needed)}, and ${size(plan.free)} is free`
+      const room = `the folder is ${size(plan.bytes)}; ${needs}`
       const estimatedMs = Math.ceil(plan.bytes / BYTES_PER_MS)
       const time = `Expect about ${duration(estimatedMs)} of downtime, less on a fast machine.`
       print(

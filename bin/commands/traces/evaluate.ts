@@ -26,7 +26,7 @@ export default command({
   summary: 'Run evaluators on traces they have not scored yet',
   parameters: ['FILE'],
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to evaluate' },
+    project: { type: 'string', value: 'SLUG', required: true, about: 'evaluate traces in this project' },
     ...SELECTION_FLAGS,
     limit: { type: 'string', value: 'N', about: 'the maximum number of traces, newest first' },
     concurrency: {
@@ -78,7 +78,8 @@ export default command({
     const { conditions, isFurther, query } = readSelection(flags)
     const evaluators = await load(parameters.FILE)
     const unordered = failBelow === undefined ? undefined : evaluators.find(each => each.dataType === 'categorical')
-    if (unordered !== undefined) throw new UsageError(`--fail-below: the categories of ${unordered.id} have no mean`)
+    if (unordered !== undefined)
+      throw new UsageError(`--fail-below needs numbers or booleans, but ${unordered.id} returns categories`)
     let told = 0
     const onError = ({ id }: Evaluator, traceId: string, message: string) => {
       if (++told <= MOST_TOLD) progress.say(`${id} on trace ${traceId}: ${message.split('\n', 1)[0]}`)
@@ -112,7 +113,7 @@ export default command({
 
 export const list = command({
   summary: 'List evaluator results by run',
-  flags: { project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose runs to list' } },
+  flags: { project: { type: 'string', value: 'SLUG', required: true, about: 'list runs in this project' } },
   examples: ['evaluate list --project default', 'evaluate list --project default --json'],
   async run({ flags, env, print }) {
     const { listEvaluations } = await import('../../../lib/admin/evaluation.ts')

@@ -22,7 +22,7 @@ import { oneOf } from './conditions.ts'
 import { pathFor, readSelection, SELECTION_FLAGS, selected, TRACE_PAGE, TRACES } from './selection.ts'
 import { Changes, Watch } from './watch.ts'
 
-/** Numbers of traces that a list shows by default and at most. */
+/** Default and maximum number of traces that a list shows. */
 const USUAL = 50
 const MOST = 100_000
 export const TRACE_SORTS = ['newest', 'slowest', 'costliest']
@@ -106,13 +106,13 @@ export const traceTail = command({
     const { flags, env, json, screen, stream, progress } = call
     // Loaded here because --help does not need this module.
     const { stringifyExact } = await import('../../../lib/trace/json/exact-json.ts')
-    if (json && flags.follow) throw new UsageError('--follow has no end: use --ndjson instead of --json')
+    if (json && flags.follow) throw new UsageError('--follow never ends: use --ndjson instead of --json')
     const selection = readSelection(flags)
     const { query } = selection
     const limit = parseLimit('limit', flags.limit, TAIL_USUAL, MOST_FIRST)
     const request = { path: pathFor(query), query, member: 'traces', limit, pageSize: TRACE_PAGE }
     await withAsker(flags, env, async asker => {
-      // The changes begin before the list is read, so none is missed in between.
+      // The cursor for changes is taken before the list is read, so that no change in between is missed.
       const changes = flags.follow ? await Changes.sinceNow(asker) : undefined
       const first = (await collect<ShownSummary>(asker, request)).reverse()
       const write = async (traces: readonly ShownSummary[]) => {

@@ -70,7 +70,7 @@ function whyFound(trace: Found | undefined): Line[] {
   return excerpt === null ? error : [...error, ...[excerpt, ...moreExcerpts].map(excerptLine)]
 }
 
-/** Returns columns with the values of the scores that the conditions name, as far as the names are valid. */
+/** Returns a column for each valid score name in the conditions. */
 function scoreColumns(conditions: readonly string[]): FittedColumn<Found>[] {
   const names = conditions.flatMap(condition => /^\s*([\w-]+)/.exec(condition)?.[1] ?? [])
   return [...new Set(names)].map(name => ({

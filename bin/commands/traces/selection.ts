@@ -52,7 +52,7 @@ type SelectionFlags = {
 }
 
 export interface ChosenTraces {
-  /** The conditions that commands beside the database check in SQL. */
+  /** The conditions that commands check in SQL if they use the database directly. */
   readonly conditions: TraceConditions
   /** All conditions, as a query of the trace list or of the search. */
   readonly query: QueryMembers
@@ -146,7 +146,7 @@ export function meets(trace: ShownSummary, { conditions, isFurther }: ChosenTrac
   return environment === undefined || environment === trace.environment
 }
 
-/** Returns those of the traces that meet the conditions. Asks the search if a trace's summary is not enough. */
+/** Returns the traces that meet the conditions. Uses the search if a trace's summary is not enough. */
 export async function selected<T extends ShownSummary>(
   asker: Asker,
   traces: readonly T[],

@@ -48,7 +48,7 @@ export default command({
     const why = kept > 0 ? problems.slice(-1).map(problem => `  ${problem}`) : []
     const counts = `Sent ${sent} traces from ${folder}; ${kept} are still there, and ${lostCount} were lost.`
     const others =
-      left > 0 ? [`  ${left} were recorded with other keys and stay there: pass their key, or add --any-key`] : []
+      left > 0 ? [`  ${left} were recorded with other keys and were not sent: pass their key, or add --any-key`] : []
     print({ sent, kept, left, lost, problems }, [counts, ...why, ...others, ...rows].join('\n'))
     if (kept + lostCount > 0)
       throw new AdminError(`${kept} traces have not been sent, and ${lostCount} were lost: see above`)

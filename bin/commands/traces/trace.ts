@@ -50,7 +50,7 @@ export const remove = command({
       return deleteOne(parseId('TRACE', parameters.TRACE, 32), call)
     }
     if (project === undefined || selection.isFurther) {
-      if (!selection.isAny) throw new UsageError('TRACE or a condition is missing, such as --user or --before')
+      if (!selection.isAny) throw new UsageError('specify TRACE or a condition, such as --user or --before')
       const owner = selection.isFurther ? undefined : onlyOwner(conditions)
       return owner === undefined ? deleteMatching(selection.query, call) : deleteOf(owner, call)
     }
@@ -76,7 +76,7 @@ export const remove = command({
         )
       const pruned = await interruptible(signal => applyPruning(sql, plan, { onProgress, signal }))
       const before = await measureDatabase(sql)
-      progress.show(() => 'measuring reusable space')
+      progress.show(() => 'measuring the space that can be reused')
       if (pruned.traces > 0) await reclaimRoom(sql)
       const givenBack = Math.max(0, (before ?? 0) - ((await measureDatabase(sql)) ?? 0))
       progress.clear()
@@ -175,7 +175,7 @@ async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting)
   )
 }
 
-/** Returns the hint on users or sessions that exist, with a leading space; nothing if there is none. */
+/** Returns the hint about existing users or sessions, with a leading space; an empty string if there is no hint. */
 const hintOf = ({ hint }: { readonly hint?: string }): string => (hint === undefined ? '' : ` ${hint}`)
 
 /** Deletes a trace, or describes it if `--apply` is missing. */

@@ -24,13 +24,13 @@ export class Changes {
     this.#cursor = cursor
   }
 
-  /** Begins with the writes from now on. */
+  /** Starts with writes made from now on. */
   static async sinceNow(asker: Asker): Promise<Changes> {
     const { nextCursor } = await ask(asker, 'now', 1)
     return new Changes(asker, nextCursor)
   }
 
-  /** Yields the written traces, page by page, until no more are known. Continues there the next time. */
+  /** Yields the written traces, page by page, until there are no more. The next call continues from there. */
   async *read(): AsyncGenerator<readonly ShownSummary[]> {
     for (let isOver = false; !isOver; ) {
       const { traces, nextCursor, caughtUp } = await ask(this.#asker, this.#cursor, CHANGES_PAGE)
@@ -50,7 +50,7 @@ async function ask(asker: Asker, after: string, limit: number): Promise<ChangePa
 export class Watch {
   /** Status of each trace when it was last read, by id. The trace seen longest ago comes first. */
   readonly #seen = new Map<string, string>()
-  /** When the newest of the first traces was recorded. Traces recorded earlier are not new, whatever was written. */
+  /** When the newest of the first traces was recorded. A write does not make a trace recorded earlier new. */
   readonly #since: number
 
   constructor(first: readonly ShownSummary[]) {
@@ -68,7 +68,7 @@ export class Watch {
     return changed
   }
 
-  /** A trace that was not seen is new, unless it was recorded and ended before. */
+  /** An unseen trace is new unless it was both recorded and ended before the first traces were listed. */
   #isNew(trace: ShownSummary): boolean {
     return trace.endedAt === null || recordedMs(trace) >= this.#since || Date.parse(trace.endedAt) >= this.#since
   }

@@ -232,7 +232,7 @@ class Spoor:
 
     def wrap_openai(self, openai: C) -> C:
         """
-        Records calls of a client of OpenAI's library, and returns the client. Covers chat completions, responses and
+        Records an OpenAI client's calls, and returns the client. Covers chat completions, responses and
         embeddings, including their tokens. Streams are recorded as they are read, and not changed. The tokens of
         streamed chats are recorded only if the request has `stream_options={"include_usage": True}`.
         """
@@ -241,24 +241,23 @@ class Spoor:
 
     def wrap_anthropic(self, anthropic: C) -> C:
         """
-        Records calls of a client of Anthropic's library, and returns the client. Covers messages and streams of
-        messages.
+        Records an Anthropic client's calls, and returns the client. Covers messages and message streams.
         """
         wrap_anthropic(self, anthropic)
         return anthropic
 
     def wrap_google_genai(self, genai: C) -> C:
-        """Records generated contents and embeddings of a client of Google's library google-genai, and returns it."""
+        """Records a google-genai client's generated content and embeddings, and returns the client."""
         wrap_google_genai(self, genai)
         return genai
 
     def wrap_mistral(self, mistral: C) -> C:
-        """Records chats, completions and embeddings of a client of Mistral's library, and returns the client."""
+        """Records a Mistral client's chats, completions and embeddings, and returns the client."""
         wrap_mistral(self, mistral)
         return mistral
 
     def wrap_ollama(self, ollama: C) -> C:
-        """Records calls of a client of Ollama's library, or of the module `ollama` itself, and returns it."""
+        """Records the calls of an Ollama client, or of the module `ollama` itself, and returns it."""
         wrap_ollama(self, ollama)
         return ollama
 
@@ -316,7 +315,7 @@ class Spoor:
         return evaluation
 
     def flush(self, timeout: float = 30.0) -> Result:
-        """Waits until the server has answered for everything that has ended. The result states what is not stored."""
+        """Waits until the server has responded to everything that has ended. The result states what is not stored."""
         self._drop()
         for trace in list(self._open):
             trace.settle()

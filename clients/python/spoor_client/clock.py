@@ -1,6 +1,6 @@
 """
-Times within a trace. The wall clock is read once, when the trace starts; a monotonic clock is used from then on. So
-nothing ends before it started, even if the wall clock is changed in the meantime.
+Times within a trace. The wall clock is read once, when the trace starts; a monotonic clock is used from then on.
+Therefore, nothing ends before it starts, even if the wall clock is changed in the meantime.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import datetime
 import time
 
-#: A time given by an application. A datetime without a zone is local, as Python reads it. A text in ISO 8601 without a
-#: zone is UTC, as the server reads it. A number counts seconds since 1970 or, from 10^11 on, milliseconds.
+#: A time given by an application. A datetime without a zone is in local time, as in Python. ISO 8601 text without a
+#: zone is in UTC, as on the server. A number counts seconds since 1970 or, from 10^11 on, milliseconds.
 Time = datetime.datetime | float | str
 #: Seconds reach this number in the year 5138, milliseconds reached it in 1973.
 _FIRST_MILLISECONDS = 1e11
-#: Microseconds and nanoseconds are larger, and are refused.
+#: Microseconds and nanoseconds are larger, and are rejected.
 _LAST_MILLISECONDS = 1e14
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)

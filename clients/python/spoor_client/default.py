@@ -134,7 +134,7 @@ def evaluate(judge: Judge, *, name: str, concurrency: int = 4, **options: Any) -
 
 
 def flush(timeout: float = 30.0) -> Result:
-    """Waits until the server has answered for everything that has ended. The result states what is not stored."""
+    """Waits until the server has responded to everything that has ended. The result states what is not stored."""
     return client().flush(timeout)
 
 
@@ -149,27 +149,27 @@ def headers() -> dict[str, str]:
 
 
 def wrap_openai(openai: C) -> C:
-    """Records calls of a client of OpenAI's library, and returns the client."""
+    """Records an OpenAI client's calls, and returns the client."""
     return client().wrap_openai(openai)
 
 
 def wrap_anthropic(anthropic: C) -> C:
-    """Records calls of a client of Anthropic's library, and returns the client."""
+    """Records an Anthropic client's calls, and returns the client."""
     return client().wrap_anthropic(anthropic)
 
 
 def wrap_google_genai(genai: C) -> C:
-    """Records calls of a client of Google's library google-genai, and returns the client."""
+    """Records a google-genai client's calls, and returns the client."""
     return client().wrap_google_genai(genai)
 
 
 def wrap_mistral(mistral: C) -> C:
-    """Records calls of a client of Mistral's library, and returns the client."""
+    """Records a Mistral client's calls, and returns the client."""
     return client().wrap_mistral(mistral)
 
 
 def wrap_ollama(ollama: C) -> C:
-    """Records calls of a client of Ollama's library, or of the module `ollama` itself, and returns it."""
+    """Records the calls of an Ollama client, or of the module `ollama` itself, and returns it."""
     return client().wrap_ollama(ollama)
 
 

@@ -19,7 +19,7 @@ STATUSES: frozenset[str] = frozenset(get_args(Status))
 
 # The server's rules, as in the OpenAPI document. The budgets are below the server's limits.
 MAX_SPANS = 200
-#: Maximum number of spans of a trace that is sent by OTLP.
+#: Maximum number of spans of a trace that is sent over OTLP.
 MAX_JOINED_SPANS = 10_000
 MAX_TAGS = 20
 MAX_EVENTS = 50
@@ -209,7 +209,7 @@ def end_body(head: str, values: dict[str, str], metadata: str, spans: Sequence[S
 
 def with_notes(metadata: str, notes: Notes) -> str:
     """Returns a trace's metadata, including the client's notes under `spoor`."""
-    # This is the form in which the server notes the same for traces from OpenTelemetry.
+    # The server records the same facts in this form for traces from OpenTelemetry.
     left_out = {"count": sum(notes.left_out.values()), "kinds": dict(sorted(notes.left_out.items()))}
     said = {
         "cut": notes.cut or None,

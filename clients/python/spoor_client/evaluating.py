@@ -1,7 +1,7 @@
 """
 Evaluators: functions that judge traces in the application's own process. Their verdicts are scores, so a trace is
-judged once per name, and an interrupted run is continued by the next run. (`spoor evaluate` does the same next to the
-database. Its scores name the evaluator.)
+judged once per name, and an interrupted run is continued by the next run. (`spoor evaluate` does the same directly on
+the database. Its scores name the evaluator.)
 """
 
 from __future__ import annotations

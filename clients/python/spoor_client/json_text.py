@@ -10,7 +10,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from .values import quote
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-# Numbers are only skipped, whatever their length.
+# Numbers of any length are skipped, not parsed.
 _decode = json.JSONDecoder(parse_int=len, parse_float=len).raw_decode
 
 

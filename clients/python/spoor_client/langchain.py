@@ -21,7 +21,7 @@ from .wrapping.wires.answer import count_of, mapping_of, without_nulls
 
 #: LangChain's tag for runs that are of no interest.
 _HIDDEN = "langsmith:hidden"
-#: The base class of exceptions by which LangGraph pauses, which are no failures.
+#: The base class of exceptions by which LangGraph pauses, which are not failures.
 _PAUSE = "GraphBubbleUp"
 _PARAMETERS_LEFT_OUT = frozenset(("model", "model_name", "messages", "_type"))
 

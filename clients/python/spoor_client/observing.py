@@ -207,7 +207,7 @@ class _Reading:
 
     def fail(self, error: BaseException) -> None:
         if isinstance(error, asyncio.CancelledError):
-            # A reader that is cancelled, such as a response whose client has disconnected, is no failure.
+            # A reader that is cancelled, such as a response whose client has disconnected, is not a failure.
             self.stop()
             return
         self._set_output()

@@ -21,7 +21,7 @@ TraceSort = Literal["newest", "slowest", "costliest"]
 
 
 class SpoorError(Exception):
-    """Raised if the server rejects a request, or does not answer (`status` is then 0)."""
+    """Raised if the server rejects a request, or does not respond (`status` is then 0)."""
 
     def __init__(self, status: int, code: str, message: str, request_id: str = "") -> None:
         super().__init__(f"{status} {code}: {message}" if status else message)
@@ -71,7 +71,7 @@ def _read(answer: Answer) -> Any:
     try:
         content = json.loads(answer.body)
     except ValueError:
-        raise SpoorError(answer.status, "no_json", f"the answer is not JSON: {answer.body[:200]!r}") from None
+        raise SpoorError(answer.status, "no_json", f"the response is not JSON: {answer.body[:200]!r}") from None
     if 200 <= answer.status < 300:
         return content
     error = content.get("error") if isinstance(content, dict) else None

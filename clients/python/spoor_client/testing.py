@@ -57,7 +57,7 @@ class RecordedTrace:
 
 
 class Traces(list[RecordedTrace]):
-    """The traces that have ended, in the order of their ends."""
+    """The traces that have ended, in that order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ def _only(items: list[R], name: str, what: str) -> R:
 
 
 class _Memory:
-    """Takes the place of the sender."""
+    """Replaces the sender."""
 
     def __init__(self) -> None:
         self.traces = Traces()
@@ -148,7 +148,7 @@ def _trace_of(said: dict[str, Any]) -> RecordedTrace:
 
 
 class _Trace(Trace):
-    """A trace that is handed over whole, however large it is and whatever joins it."""
+    """A trace that is passed on whole, regardless of its size and of what joins it."""
 
     def __init__(self, recorder: Recorder, name: str, **options: Any) -> None:
         super().__init__(recorder, name, **{**options, "is_live": False})

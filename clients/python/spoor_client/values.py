@@ -37,7 +37,7 @@ MIN_BUDGET = 4 * MARK_BYTES
 MAX_PASSES = 8
 SHORT_BYTES = 1_000
 
-#: Replaces a text that `redact` has replaced by a value that is no text.
+#: Replaces a text for which `redact` returned a value that is not text.
 REDACTED = "[redacted]"
 
 _escape: Callable[[str], str] = json.encoder.encode_basestring

@@ -78,7 +78,7 @@ def test_a_possibly_completed_write_is_not_repeated(client: Spoor, server: Serve
 
 def test_a_response_from_another_program_is_reported(server: Server, way: FaultyWay) -> None:
     way.always = "page"
-    with pytest.raises(SpoorError, match="the answer is not JSON"):
+    with pytest.raises(SpoorError, match="the response is not JSON"):
         Spoor(way.url, server.key, spool=False).traces.list()
 
 

@@ -35,14 +35,14 @@ export function timestamp(ms: number): string {
 }
 
 /**
- * A time given by an application. A text in ISO 8601 without a zone is UTC, as at the server. A number counts seconds
+ * A time given by an application. ISO 8601 text without a zone is in UTC, as on the server. A number counts seconds
  * since 1970 or, from 10^11 on, milliseconds.
  */
 export type Time = Date | number | string
 
 /** Seconds reach this number in the year 5138; milliseconds reached it in 1973. */
 const FIRST_MILLISECONDS = 1e11
-/** Microseconds and nanoseconds are larger, and are refused. */
+/** Microseconds and nanoseconds are larger, and are rejected. */
 const LAST_MILLISECONDS = 1e14
 const WITHOUT_ZONE = /\d[Tt ]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?$/
 

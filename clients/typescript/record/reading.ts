@@ -86,7 +86,7 @@ export class Reading {
   #bytes = 0
   #leftOut = 0
 
-  /** `rest` returns the output of a result that is not read to its end, in the place of the collected items. */
+  /** `rest` returns the output of a result that is not read to its end, in place of the collected items. */
   constructor(step: Step, rest: () => unknown = () => undefined) {
     this.#step = step
     this.#rest = rest

@@ -50,7 +50,7 @@ export interface TraceRecorder {
   readonly url: string
   /** Share of traces that are recorded. Traces that fail are always recorded. */
   readonly sampleRate: number
-  /** Whether each trace is one part, however large it is and whatever joins it. */
+  /** Whether each trace is one part, regardless of its size and of what joins it. */
   readonly keepsWhole: boolean
   readonly redact: Redact | undefined
   /** Calls a function with the step as the current step, and ends the step with the function's result. */
@@ -195,7 +195,7 @@ export class Trace extends Step {
   share(spanId: string): string {
     if (this.#state === 'whole') this.#join()
     if (this.#state === 'live') {
-      this.recorder.problem(`trace ${this.name} is live or large, so that spans of other services cannot join it`)
+      this.recorder.problem(`trace ${this.name} is live or large, so spans of other services cannot join it`)
     }
     return `00-${this.traceId}-${spanId || (this.#rootId ?? newSpanId())}-${this.#isSampled ? '01' : '00'}`
   }
@@ -277,7 +277,7 @@ export class Trace extends Step {
   /** Whether a field can no longer be set because the field was sent with the trace's start. */
   #isSent(what: string): boolean {
     if (this.#state !== 'live') return false
-    this.recorder.problem(`trace ${this.name} is live: its ${what}, which is sent at the start, cannot be set any more`)
+    this.recorder.problem(`trace ${this.name} is live: its ${what}, which is sent at the start, can no longer be set`)
     return true
   }
 

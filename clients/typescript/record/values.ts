@@ -12,7 +12,7 @@ import { utf8Length } from './bytes.ts'
  */
 export type Redact = (name: string, value: unknown) => unknown
 
-/** Replaces a text for which `redact` returned a value that is no text. */
+/** Replaces a text for which `redact` returned a value that is not text. */
 const REDACTED = '[redacted]'
 
 /** Returns the value to record instead of a value. */

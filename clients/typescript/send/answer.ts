@@ -57,7 +57,7 @@ function judgeSuccess(kind: PartKind, status: number, body: Json | undefined): A
   if (!isOurs) return { do: 'again', all: true, reason: `HTTP ${status} that is not from spoor` }
   const rejected = kind === 'otlp' ? (body!.partialSuccess as Json | undefined) : undefined
   if (Number(rejected?.rejectedSpans ?? 0) === 0) return { do: 'done' }
-  return { do: 'lost', reason: `${rejected!.rejectedSpans} spans refused: ${rejected!.errorMessage}` }
+  return { do: 'lost', reason: `${rejected!.rejectedSpans} spans rejected: ${rejected!.errorMessage}` }
 }
 
 type Json = Record<string, unknown>

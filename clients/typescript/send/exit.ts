@@ -5,7 +5,7 @@
  */
 
 export interface ProcessEnding {
-  /** Ends the running traces, because the application will not end them anymore. */
+  /** Ends the running traces, because the application can no longer end them. */
   endAll(): void
   /** Writes all unsent deliveries to disk. Synchronous. */
   save(): void

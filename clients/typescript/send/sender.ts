@@ -18,7 +18,7 @@ const SAVE_PAUSE_MS = 100
 const REFUSED_PAUSE_MS = 60_000
 /** Maximum number of distinct scores whose stored copies are counted. */
 const MOST_SCORES = 1000
-/** `flush` and the end of the process wait for a limited time; requests by themselves do not hold the process. */
+/** `flush` and the end of the process wait for a limited time; requests alone do not keep the process alive. */
 const BACKGROUND = { isBackground: true, timeoutMs: 20_000 }
 
 export class Sender {
@@ -151,7 +151,7 @@ export class Sender {
         this.#failingSince = Number.NEGATIVE_INFINITY
         this.#resumeAt = performance.now() + REFUSED_PAUSE_MS
         this.#failures++
-        outbox.problem(`nothing is sent for a minute, but kept: ${verdict.reason}`)
+        outbox.problem(`sending pauses for a minute, and traces are kept: ${verdict.reason}`)
         outbox.flushes.failed(true)
         return this.#putOff(delivery)
       case 'cut': {
@@ -217,7 +217,7 @@ export class Sender {
     if (now < this.#resumeAt) return
     this.#failures++
     this.#resumeAt = now + waitMs(this.#failures, afterMs)
-    this.#outbox.problem(`not sent to ${this.#transport.address}, tried again: ${reason}`)
+    this.#outbox.problem(`not sent to ${this.#transport.address}, will try again: ${reason}`)
   }
 
   /** Writes a few waiting deliveries to disk. Returns whether more are left. */

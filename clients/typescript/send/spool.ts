@@ -51,7 +51,8 @@ export class Spool {
     const text = fileText(delivery, delivery.parts!)
     const size = utf8Length(text)
     const before = this.#sizes.get(delivery.file!) ?? 0
-    if (this.#bytes - before + size > this.#mostBytes) throw new Error(`the spool has its ${this.#mostBytes} bytes`)
+    if (this.#bytes - before + size > this.#mostBytes)
+      throw new Error(`the spool is full: it has ${this.#mostBytes} bytes`)
     this.#written++
     const name = `${Date.now()}-${delivery.traceId}-${process.pid}-${this.#written}${this.owner.mark}`
     const file = delivery.file ?? join(this.own, name)

@@ -62,7 +62,7 @@ export class Transport {
     }
   }
 
-  /** Ends the requests that have no response, because the application waits no longer. */
+  /** Ends the requests that have no response, because the application no longer waits. */
   interrupt(): void {
     for (const abort of this.#inFlight) abort.abort(new Error('no response in time'))
   }

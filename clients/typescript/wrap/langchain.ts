@@ -55,13 +55,13 @@ export function langchainHandler(spoor: Spoor) {
 
   const ended = (runId: string, output: unknown) => end(runId, step => succeed(step, output))
   const failed = (runId: string, error: unknown) => end(runId, step => fail(step, error))
-  /** LangChain reports errors of handlers on the console, and problems belong to `onProblem`. */
+  /** LangChain reports handlers' errors on the console, but problems belong in `onProblem`. */
   const guarded = <G extends unknown[]>(act: (...given: G) => void) => {
     return (...given: G) => {
       try {
         act(...given)
       } catch (error) {
-        spoor.problem(`a run of LangChain could not be read: ${messageOf(error)}`)
+        spoor.problem(`a LangChain run could not be read: ${messageOf(error)}`)
       }
     }
   }

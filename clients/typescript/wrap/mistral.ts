@@ -49,7 +49,7 @@ const EMBEDDINGS: CallMethod = {
   collect: () => ({ add() {}, answered: () => ({}) })
 }
 
-/** Returns an answer, or a chunk of one, with the names of the API. */
+/** Returns a response, or a chunk of one, with the API's names. */
 function asChat({ choices, usage, ...body }: CallBody): CallBody {
   const { promptTokens, completionTokens, totalTokens, ...rest } = usage ?? {}
   return {

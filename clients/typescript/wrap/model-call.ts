@@ -22,7 +22,7 @@ export interface CallMethod {
   read(answer: CallBody): Answered
   /** Returns a collector that assembles the response from a stream's events. */
   collect(): Collector
-  /** Returns the stream in an answer that is not a stream itself, and replaces it; undefined if there is none. */
+  /** Returns the stream in a response that is not a stream itself, and replaces it; undefined if there is none. */
   readonly stream?: { of(answer: CallBody): CallBody; replace(answer: CallBody, stream: CallBody): CallBody }
 }
 
@@ -127,7 +127,7 @@ class Call {
     if (this.#trace !== undefined) fail(this.#trace, error)
   }
 
-  /** Watches whether the application takes the raw response only. `withResponse` takes the body as well. */
+  /** Tracks whether the application uses only the raw response. `withResponse` also uses the body. */
   #followRaw(followed: CallBody): CallBody {
     const { asResponse, withResponse } = followed
     let isBodyRead = false
@@ -143,7 +143,7 @@ class Call {
     return followed
   }
 
-  /** The application reads the body of a raw response by itself, so the step says that there is no output. */
+  /** The application reads a raw response's body itself, so the step says that the output is not recorded. */
   #raw(response: CallBody): CallBody {
     if (!this.#span.isEnded) {
       this.#span.addEvent('raw response, not recorded', { status: response?.status })
@@ -202,7 +202,7 @@ class Call {
     }
   }
 
-  /** Returns an iterable with the events of another, for answers that contain a stream. */
+  /** Returns an iterable with the events of another, for responses that contain a stream. */
   #passOn(events: AsyncIterable<CallBody>): AsyncIterable<CallBody> {
     const collector = this.#method.collect()
     return this.#passing(events, collector, this.#reading(events, collector), () => false)
@@ -260,7 +260,7 @@ function guarded<T>(spoor: Spoor, read: () => T): T | undefined {
   try {
     return read()
   } catch (error) {
-    spoor.problem(`a call of a model could not be read: ${messageOf(error)}`)
+    spoor.problem(`a model call could not be read: ${messageOf(error)}`)
     return undefined
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Implements `spoor compact`, which gives the disk space of deleted and repacked traces back. Each step is complete by
- * itself, and the steps are chosen by what is stored, so that an interrupted compaction continues when it is run again.
+ * Implements `spoor compact`, which frees the disk space of deleted and repacked traces. Each step is complete by
+ * itself, and the plan depends only on what is stored, so running an interrupted compaction again continues it.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -33,8 +33,8 @@ import { noteMark, readMarks } from '../../store/repacking/progress.ts'
 import { retried } from '../retried.ts'
 
 /**
- * Least gain for which something is rebuilt. Both limits are above the error of an estimate, so that a second
- * compaction does not rebuild the same again. Random inserts leave a B-tree 23 % larger than a rebuild does.
+ * Minimum gain that justifies a rebuild. Both limits exceed the error of an estimate, so that a second compaction does
+ * not rebuild the same tables and indexes again. Random inserts leave a B-tree 23 % larger than a rebuild does.
  */
 const LEAST_GAIN = { share: 0.25, bytes: 1024 ** 2 }
 /** Factor by which a new copy may exceed its estimate. */
@@ -48,7 +48,7 @@ const POLL_MS = 200
 export interface CompactionStep {
   readonly kind: 'table' | 'index'
   readonly name: string
-  /** Bytes now, and the estimate for them after the step; of a table, with its indexes. */
+  /** Current size in bytes, and the estimated size after the step. A table's size includes its indexes. */
   readonly bytes: number
   readonly afterBytes: number
 }
@@ -56,7 +56,7 @@ export interface CompactionStep {
 export interface CompactionPlan {
   readonly tables: readonly MeasuredTable[]
   readonly repacking: RepackEstimate
-  /** Invalid indexes that an interrupted compaction left. */
+  /** Invalid indexes that an interrupted compaction left behind. */
   readonly leftovers: readonly string[]
   /** Connections of servers, which would wait for the rebuild of a table. */
   readonly servers: readonly string[]
@@ -144,7 +144,7 @@ export const totalBytes = (tables: readonly MeasuredTable[]): number =>
 export interface Compacted {
   readonly beforeBytes: number
   readonly afterBytes: number
-  /** Undefined if a server was repacking, which does the same. */
+  /** Undefined if a server was already repacking. */
   readonly repacked: RepackedAtOnce | undefined
   /** Invalid indexes that were dropped. */
   readonly dropped: readonly string[]
@@ -157,16 +157,16 @@ export interface CompactionOptions {
   /** The connection that does the work; `sql` watches it. */
   readonly worker: Sql
   readonly signal: AbortSignal
-  /** Called with the step that runs, such as `repacking`, and its state. */
+  /** Called with the current step, such as `repacking`, and its state. */
   readonly onProgress: (what: string, state: StepState) => void
-  /** Time for which a trace must not have been written to, for the background round to pass it. */
+  /** How long a trace must have been unchanged before the background round considers it. */
   readonly calmMs: number
   /** Reads the free bytes of the database's disk; undefined if the disk is not visible. */
   readonly readFree: () => Promise<number | undefined>
   readonly patience?: LockPatience
 }
 
-/** Carries the plan out. */
+/** Carries out the plan. */
 export async function applyCompaction(sql: Sql, plan: CompactionPlan, options: CompactionOptions): Promise<Compacted> {
   const { worker: own, signal, onProgress } = options
   await endWithClient(own)
@@ -251,7 +251,7 @@ async function rebuild(worker: Worker, step: CompactionStep, options: Compaction
   }
   const holder = await rebuildTable(worker, step.name, options.patience)
   if (holder !== undefined) return `${holder} kept using the table: run the command again later`
-  // A rebuilt table has no map of the rows that every reader sees, which lists rely on.
+  // A rebuilt table has no visibility map, which lists rely on.
   await vacuumTables(worker, [step.name])
   return undefined
 }

@@ -84,7 +84,7 @@ export async function recomputeCosts(
         }
         if (auditId === undefined) {
           auditId = await writeAudit(sql, { by: null, action: 'price.recompute', projectId, detail: { ...selection } })
-          // Also now, in case that the process is killed.
+          // The usage sums are dropped now as well, in case the process is killed.
           await forgetAllUsage(sql, projectId)
         }
         const id = auditId

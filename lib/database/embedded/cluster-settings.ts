@@ -15,13 +15,13 @@ function readMemoryBytes(): number {
 
 /**
  * Returns the settings, which are passed to postgres at every start so that they always match the code and the machine.
- * `diskBytes` is the size of the disk that holds the data folder; if it is undefined, the disk is taken to be large.
+ * `diskBytes` is the size of the disk that holds the data folder; if it is undefined, the disk is assumed to be large.
  */
 export function chooseSettings(diskBytes?: number, memoryBytes: number = readMemoryBytes()): Record<string, string> {
   const megabytes = (share: number, least: number, most: number, whole = memoryBytes) =>
     `${Math.round(Math.min(most, Math.max(least, whole * share)) / MIB)}MB`
-  // The log keeps its size even if nothing is recorded. Without this share, the log of an idle database would fill a
-  // small disk.
+  // The log keeps its size even if nothing is recorded. If its size did not depend on the disk, the log of an idle
+  // database could fill a small disk.
   const logSize = megabytes(1 / 20, 32 * MIB, 512 * MIB, diskBytes ?? Number.POSITIVE_INFINITY)
   return {
     fsync: 'on',

@@ -122,7 +122,7 @@ function readHost(text: string): { host: string; port: string } {
   const [, address, behind = ''] = /^\[([^\]]*)\](?::(\d*))?$/.exec(text) ?? []
   if (address !== undefined) return { host: address, port: behind }
   const [, host = '', port = ''] =
-    /^(\/.*?|[^:]*)(?::(\d*))?$/s.exec(decode(text)) ?? refuse('has a host that is not like name:port')
+    /^(\/.*?|[^:]*)(?::(\d*))?$/s.exec(decode(text)) ?? refuse('has a host that is not of the form name:port')
   return { host, port }
 }
 
@@ -142,5 +142,5 @@ function decode(text: string): string {
 
 /** Throws a ConfigError. The message omits the value, which may contain a password. */
 function refuse(rule: string): never {
-  throw new ConfigError(`DATABASE_URL ${rule}: it must be like postgres://user:password@host:port/database`)
+  throw new ConfigError(`DATABASE_URL ${rule}: it must have the form postgres://user:password@host:port/database`)
 }

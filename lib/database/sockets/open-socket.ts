@@ -160,7 +160,7 @@ export class Openings {
     this.#left = left.filter(({ server, session }) => server !== attempt.server || session !== attempt.session)
     if (this.#left.length > 0) return 'another'
     this.#left = undefined
-    return connectError('NO_HOST', `no host of DATABASE_URL is target_session_attrs=${attempt.session}`)
+    return connectError('NO_HOST', `no host in DATABASE_URL satisfies target_session_attrs=${attempt.session}`)
   }
 }
 

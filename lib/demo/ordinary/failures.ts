@@ -1,4 +1,4 @@
-/** The failures of ordinary traces, as an exception event that instrumentation records. */
+/** The failures of ordinary traces, as the exception events that instrumentation records. */
 import type { SpanInput } from '../../schema/input.ts'
 import { choose, integer, type Random } from './random.ts'
 
@@ -51,7 +51,7 @@ export const invalidOutput = (field: string): DemoFailure => ({
 })
 export const blockedPage = (address: string): DemoFailure => ({
   type: 'HTTPError',
-  message: `403 Forbidden: ${address} does not admit robots`
+  message: `403 Forbidden: ${address} does not allow robots`
 })
 
 /** Fields of a span that failed at `timestamp`. */

@@ -9,7 +9,7 @@ import { ASPECTS, codeOf, FILES, TASKS } from './texts.ts'
 const FACTS = ['Thirty days net.', 'Two weeks on average.', 'No data for this year.', 'Discount of 35 %.']
 const VERDICTS = ['better', 'cheaper', 'slower', 'worse']
 
-/** A coding agent reads, edits and runs tests. Tests fail under a good root; some runs stop at the maximum of steps. */
+/** A coding agent reads, edits and runs tests. Failed tests do not fail the run; some runs stop at maxSteps. */
 export function codingAgent(run: DemoRun, scene: Scene): RunOutcome {
   const task = choose(TASKS, run.random)
   const steps = integer(25, 82, run.random)
@@ -43,8 +43,8 @@ export function codingAgent(run: DemoRun, scene: Scene): RunOutcome {
     const thought = {
       read_file: `I read ${file} to see how amounts are rounded.`,
       search_code: 'I look for other callers before I change the signature.',
-      edit_file: `I change ${file} so that the sign is kept.`,
-      run_tests: 'I run the tests of the changed file.'
+      edit_file: `I change ${file} so that it keeps the sign.`,
+      run_tests: 'I run the tests for the changed file.'
     }[choice]
     const call = { type: 'tool_use', id: `toolu_${step}`, name: choice, input }
     const asked = { role: 'assistant', content: [{ type: 'text', text: thought }, call] }
@@ -71,14 +71,14 @@ export function codingAgent(run: DemoRun, scene: Scene): RunOutcome {
   }
 }
 
-/** A research agent gives each aspect to a helper, which searches the web and reads pages next to each other. */
+/** A research agent assigns each aspect to a helper, which searches the web and reads pages in parallel. */
 export function researchAgent(run: DemoRun, scene: Scene): RunOutcome {
   const supplier = choose(['Umbreit', 'Gardners', 'Libri', 'Hachette'], run.random)
-  const task = `Compare ${supplier} with our present wholesaler, and say whether to switch.`
+  const task = `Compare ${supplier} with our current wholesaler, and say whether to switch.`
   const model = MODELS.mini
   const root = run.open('research-agent', 'agent', { task })
   const messages: DemoMessage[] = [
-    { role: 'system', content: 'Plan, give each aspect to a helper, and write a report of one page with sources.' },
+    { role: 'system', content: 'Plan, assign each aspect to a helper, and write a one-page report with sources.' },
     { role: 'user', content: task }
   ]
   let last: DemoFailure | undefined

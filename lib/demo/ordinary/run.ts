@@ -1,4 +1,6 @@
-/** Builds the spans of one ordinary trace: each step starts where the step before ended, and tokens and cost add up. */
+/**
+ * Builds the spans of one ordinary trace: each step starts where the previous step ended, and tokens and cost add up.
+ */
 import type { SpanInput } from '../../schema/input.ts'
 import { clock, spanId } from '../parts.ts'
 import { type DemoFailure, failureFields } from './failures.ts'
@@ -17,7 +19,10 @@ interface Step {
   readonly kind: NonNullable<SpanInput['kind']>
   readonly durationMs: number
   readonly failure?: DemoFailure | undefined
-  /** Starts the step this many ms after the start, next to other steps, instead of where the previous step ended. */
+  /**
+   * Starts the step this many ms after the start, in parallel with other steps, instead of where the previous step
+   * ended.
+   */
   readonly at?: number
   readonly more?: Partial<SpanInput>
 }

@@ -13,7 +13,7 @@ import { between, choose, integer } from './random.ts'
 import type { DemoMessage, DemoRun } from './run.ts'
 import { BLURBS, BOOKS, FOLLOW_UPS, MAILS, orderNumber, READERS, type SupportCase, SYSTEM } from './texts.ts'
 
-/** Fields of a run's trace, beside its spans. */
+/** Fields of a run's trace, apart from its spans. */
 export interface RunOutcome {
   readonly input: unknown
   readonly output?: unknown
@@ -38,7 +38,7 @@ export interface DemoChat {
   readonly history: DemoMessage[]
 }
 
-/** Calls the model, and tries up to three times while the provider rejects the call. Returns the last failure. */
+/** Calls the model, up to three times if the provider rejects the call. Returns the last failure. */
 export function callWithRetries(
   run: DemoRun,
   parent: string | undefined,
@@ -109,7 +109,7 @@ export function supportTurn(run: DemoRun, scene: Scene, { about, history }: Demo
     const { failure } = callWithRetries(run, root.id, model, messages, asked, scene, parameters)
     if (failure !== undefined) return end(failure)
     messages.push(asked)
-    // Version 13 of the prompt searches less often in vain, so a comparison of the versions shows a difference.
+    // With version 13 of the prompt, fewer searches find nothing, so a comparison of the versions shows a difference.
     const isBroken = run.random() < (scene.prompt === 'v13' ? 0.04 : 0.13)
     if (isBroken) {
       const broken = databaseFailure(run.random)

@@ -1,4 +1,4 @@
-/** The texts of ordinary traces. They are those of a bookshop with a web shop and an office. */
+/** The texts of ordinary traces: those of a bookshop with a web shop and an office. */
 import { choose, integer, type Random } from './random.ts'
 
 export const BOOKS = [
@@ -64,13 +64,13 @@ export function supportCase(random: Random): SupportCase {
         found: { order, status: 'delivered', items: [{ title, price }], deliveredDaysAgo: days, refundable: true },
         answer:
           `I am sorry about that. I have refunded **€${price.toFixed(2)}** for *${title}* to the original payment ` +
-          `method; it takes two to five working days. You need not send the book back.`
+          `method; it takes two to five working days. You do not need to send the book back.`
       }),
       () => ({
         topic: 'stock',
         question: choose(
           [
-            `Do you have ${title} by ${author} in stock, and can I choose it up today?`,
+            `Do you have ${title} by ${author} in stock, and can I pick it up today?`,
             `Is there a hardcover of "${title}"? I need it by Friday.`
           ],
           random
@@ -85,11 +85,11 @@ export function supportCase(random: Random): SupportCase {
       }),
       () => ({
         topic: 'voucher',
-        question: `The voucher code SPRING${days} is refused at checkout for ${order}. It should be valid.`,
+        question: `The voucher code SPRING${days} is rejected at checkout for ${order}. It should be valid.`,
         found: { code: `SPRING${days}`, valid: true, minimum: 25, basket: price },
         answer:
           `The voucher is valid, but only for baskets of at least €25, and yours is at €${price.toFixed(2)}. ` +
-          `If you add another book, the code works at once.`
+          `If you add another book, the code will work.`
       })
     ],
     random
@@ -100,7 +100,7 @@ export const FOLLOW_UPS = [
   ['Thanks. Can you send me a confirmation by email?', 'I have sent the confirmation to the address of your account.'],
   [
     'That does not help me, I have been waiting for two weeks!',
-    'I understand that this is annoying. I have escalated the case to a colleague, who will write to you today.'
+    'I understand that this is frustrating. I have escalated the case to a colleague, who will write to you today.'
   ],
   [
     'And can you change the delivery address?',
@@ -132,9 +132,9 @@ export const READERS = [
 ] as const
 
 export const MAILS = [
-  ['invoice', 'Please find attached invoice 2026-1183 over €1,284.50 for the paper delivery of October.'],
-  ['complaint', 'This is the third time that my parcel was left in the rain. The books are ruined.'],
-  ['order', 'We would like to order 25 copies of Piranesi for our reading group, with invoice.'],
+  ['invoice', 'Please find attached invoice 2026-1183 for €1,284.50 for the October paper delivery.'],
+  ['complaint', 'This is the third time that my parcel has been left in the rain. The books are ruined.'],
+  ['order', 'We would like to order 25 copies of Piranesi for our reading group, on invoice.'],
   ['press', 'I write for the Evening Post and would like to interview the owner about small bookshops.'],
   ['spam', 'Congratulations!!! Your shop has been selected for a FREE search engine audit.']
 ] as const
@@ -145,7 +145,7 @@ export const BLURBS = [
     'Ein Haus mit endlosen Sälen, eine Flut und ein Mann, der darüber Buch führt.'
   ],
   ['Two women, one map, and a winter that does not end.', 'Deux femmes, une carte, et un hiver qui ne finit pas.'],
-  ['What fungi know about us, and what we owe to them.', 'Lo que los hongos saben de nosotros, y lo que les debemos.']
+  ['What fungi know about us, and what we owe them.', 'Lo que los hongos saben de nosotros, y lo que les debemos.']
 ] as const
 
 export const ASPECTS = [

@@ -1,6 +1,6 @@
 /**
- * Generates ordinary traces, so that lists and charts look like those of a busy project. When, by whom and how often
- * runs happen follows a week's rhythm; prompts, releases, an outage and an expensive day change over the period.
+ * Generates ordinary traces, so that lists and charts look like those of a busy project. The times, users and number of
+ * runs follow a weekly rhythm; prompts, releases, an outage and an expensive day change over the period.
  */
 import type { ScoreInput, TraceInput } from '../../schema/input.ts'
 import { clock, type DemoTrace, traceId } from '../parts.ts'
@@ -53,7 +53,9 @@ interface Planned {
   readonly session?: { readonly id: string; readonly conversation: DemoChat }
 }
 
-/** Yields `count` traces of the `days` before `end`, oldest first, and the same for the same seed but for their ids. */
+/**
+ * Yields `count` traces from the `days` before `end`, oldest first. The same seed yields the same traces with new ids.
+ */
 export function* ordinaryTraces(end: number, count: number, days = 1, seed = 1): Generator<DemoTrace> {
   const random = randomFrom(seed)
   const planned: Planned[] = []
@@ -100,7 +102,7 @@ function plan(end: number, days: number, random: Random): Planned[] {
   return turns
 }
 
-/** Most runs happen on working days, by day. */
+/** Most runs happen on working days, during the day. */
 function startOf(end: number, days: number, random: Random): number {
   for (;;) {
     const start = Math.round(end - random() * days * DAY_MS)
@@ -136,7 +138,7 @@ function outcomeOf({ name, session }: Planned, run: DemoRun, scene: Scene): RunO
 function generate(planned: Planned, progress: number, random: Random): DemoTrace {
   const scene = sceneOf(progress, random)
   const release = RELEASES[Math.floor(Math.max(0, progress) * 0.999 * RELEASES.length)]!
-  // A script that sorts mail states tokens only, so its traces have no cost.
+  // A script that sorts mail reports only tokens, so its traces have no cost.
   const isCostStated = planned.name !== 'classify-mail'
   const run = new DemoRun(planned.start, random, isCostStated)
   const { input, output, failure, model, judged } = outcomeOf(planned, run, scene)

@@ -47,10 +47,10 @@ export function checkPeople({ manifest, accounts, projects, users, members, keys
   for (const [kind, names] of lists) {
     const seen = new Set<string | number>()
     const twice = names.find(name => seen.size === seen.add(name).size)
-    if (twice !== undefined) throw new AdminError(`the backup is damaged: it has the ${kind} ${twice} twice`)
+    if (twice !== undefined) throw new AdminError(`the backup is damaged: it contains the ${kind} ${twice} twice`)
   }
   const wrong = users.find(({ password }) => password !== null && !isStoredPassword(password))
   if (wrong !== undefined) {
-    throw new AdminError(`the backup is damaged: the password of ${wrong.email} is not one that spoor stores`)
+    throw new AdminError(`the backup is damaged: the stored password of ${wrong.email} is malformed`)
   }
 }

@@ -15,13 +15,14 @@ export interface OwnProject {
   readonly pendingSlug: string
   /** The project's keys, except those that exist here. */
   readonly keys: readonly BackupKey[]
-  /** Ids of the project's keys that exist here already. */
+  /** Ids of the project's keys that already exist here. */
   readonly keptKeys: readonly string[]
 }
 
 /**
  * Chooses the project's account: `account` if given, else the account that had the project, else the oldest owner
- * account. Views of users who do not exist here are left out. `begun` is the project that an interrupted restore made.
+ * account. Views of users who do not exist here are left out. `begun` is the project that an interrupted restore
+ * created.
  */
 export async function fitProject(
   sql: Sql,

@@ -2,7 +2,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Only files that `spoor backup --keep` has named so are ever deleted. */
+/** Only files that `spoor backup --keep` named this way are ever deleted. */
 const NAME = /^spoor-\d{4}-\d\d-\d\dT\d{6}Z\.backup$/
 
 /** Returns the name of a backup made at this time, such as `spoor-2026-11-28T030000Z.backup`. Names sort by time. */

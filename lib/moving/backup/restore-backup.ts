@@ -61,7 +61,7 @@ export interface Restored {
   readonly otherSecret: boolean
   /** The slug of the restored project if a single project was restored. */
   readonly project?: string
-  /** Keys of the project that exist here already, and were therefore not restored. */
+  /** Keys of the project that already exist here, and were therefore not restored. */
   readonly keptKeys?: readonly string[]
 }
 
@@ -120,7 +120,7 @@ class Restore {
 
   /**
    * Restores one project. Until the restore is complete, the project has no keys and another slug, so that it is not
-   * taken for the whole project.
+   * mistaken for the whole project.
    */
   async #restoreOne(head: Head, choice: ProjectChoice): Promise<Restored> {
     const { pool } = this.#target
@@ -204,7 +204,7 @@ class Restore {
 
   /**
    * Whether the configured secret differs from the secret of the backup's keys or, with `into`, from the secret of the
-   * existing keys. Throws an AdminError if keys of both secrets would be next to each other.
+   * existing keys. Throws an AdminError if keys made with both secrets would exist side by side.
    */
   async #isOtherSecret({ manifest, keys }: Pick<Head, 'manifest' | 'keys'>, into: boolean): Promise<boolean> {
     const { revokeKeys } = this.#options
@@ -226,7 +226,8 @@ class Restore {
   async #restoreProject(project: number, head: Head, restoration: progress.Restoration): Promise<BackupCounts> {
     const { pool } = this.#target
     const own = restoration.projects.get(project)
-    if (own === undefined) throw new AdminError(`the backup has traces of project ${project}, but not the project`)
+    if (own === undefined)
+      throw new AdminError(`the backup has traces of project ${project}, but not the project itself`)
     const counts = { ...NOTHING }
     const verify = await this.#restoreTraces(project, own, head)
     for await (const messages of this.#lines.batches('messages')) {
@@ -347,7 +348,7 @@ class Restore {
     if (found.sha256 !== sum.sha256) throw differs(sum.project, READ_BACK_DIFFERENT)
   }
 
-  /** Stores the audit entries and enables sign-ins and keys. Commits only if the backup proves complete. */
+  /** Stores the audit entries and enables sign-ins and keys. Commits only if the backup turns out to be complete. */
   async #end(
     { manifest, projects, users, members, keys }: Head,
     restoration: progress.Restoration
@@ -363,7 +364,7 @@ class Restore {
       const prices = manifest.prices ?? []
       const admissions = { prices, projects, users, members, keys, secret, revokeKeys }
       if (!(await store.endRestore(sql, restoration, admissions))) {
-        throw new AdminError(`another project here has just taken the slug ${restoration.project?.slug}`)
+        throw new AdminError(`another project has just taken the slug ${restoration.project?.slug}`)
       }
       const end = await this.#lines.take('end')
       // Reading past the end detects trailing bytes.
@@ -392,7 +393,7 @@ const idOf = ({ bytes }: SplitValue): string | undefined =>
 const LINE_START = /^\{"trace":\{"id":"([0-9a-f]{32})"/
 
 /** Advice for a backup of this instance, or of one that shares names with it. */
-const ONE_BACK = ': to bring back one project, add `--project SLUG`, and `--as OTHER` for another slug'
+const ONE_BACK = ': to restore a single project, add `--project SLUG`, and `--as OTHER` to change its slug'
 
 const differs = (project: number, reason: string) =>
   new AdminError(`project ${project} of the backup was not restored exactly: ${reason}`)

@@ -278,7 +278,7 @@ function convertScore(object: LangfuseObject, index: number, surroundings: Obser
   const id = mapId(originalId, 16)
   const value = readValue(fields)
   if (value === undefined) {
-    fields.note(`dataType ${fields.see('dataType') ?? 'missing'} without a value of ours`, 'metadata langfuse.scores')
+    fields.note(`dataType ${fields.see('dataType') ?? 'missing'} without a matching value`, 'metadata langfuse.scores')
     return { id, score: undefined, rest: object }
   }
   if (isId(originalId, 16)) fields.took('id', 'id')

@@ -14,7 +14,7 @@ type Value = string | number | bigint | null
 const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const
 const ELEMENTS: Readonly<Record<CellType, Pick<SchemaElement, 'type' | 'converted_type' | 'logical_type'>>> = {
   text: TEXT,
-  // Not Parquet's type JSON: the library would render the JSON anew, and change its numbers.
+  // Parquet's JSON type is not used, because the library would serialise the JSON again and change its numbers.
   json: TEXT,
   integer: { type: 'INT64' },
   number: { type: 'DOUBLE' },
@@ -34,7 +34,7 @@ const VALUES: Readonly<Record<CellType, (cell: Exclude<Cell, null>) => Value>> =
   time: cell => toMicros(String(cell))
 }
 
-/** Converts a time as responses have it, with three or six digits of the fraction, to microseconds since 1970. */
+/** Converts a time in the API's format, with three or six fraction digits, to microseconds since 1970. */
 export function toMicros(time: string): bigint {
   return BigInt(Date.parse(time)) * 1000n + BigInt(microsOf(time))
 }

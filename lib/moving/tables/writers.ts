@@ -47,8 +47,8 @@ export function ndjsonWriter(columns: readonly TableColumn[]): TableWriter {
 }
 
 /**
- * Returns a trace's line of a dataset: what went in, what came out, and the newest score of each name. Undefined for a
- * running trace, whose output is still to come.
+ * Returns a trace's line of a dataset: its input, its output, and the newest score with each name. Undefined for a
+ * running trace, whose output has not arrived yet.
  */
 export function datasetLine({ trace, scores }: ShownTrace): string | undefined {
   if (trace.endedAt === null) return undefined

@@ -38,7 +38,7 @@ export function readFailure({ type, status, exit_code, result, error }: Fields):
   if (exit_code !== undefined && exit_code !== 0) return exitOf(exit_code)
   const { Err, Ok } = readFields(result)
   if (Err !== undefined) return stringIn(Err) || 'the tool failed'
-  if (readFields(Ok).isError === true || readFields(Ok).is_error === true) return 'the tool answered with an error'
+  if (readFields(Ok).isError === true || readFields(Ok).is_error === true) return 'the tool returned an error'
   if (status !== 'failed' && status !== 'declined') return undefined
   return stringIn(readFields(error).message) || `the call was ${status === 'failed' ? 'unsuccessful' : 'declined'}`
 }

@@ -132,7 +132,7 @@ const messagesOf = (messages: readonly ModelMessage[]): string | undefined =>
   messages.length === 0 ? undefined : stringifyExact(messages)
 
 /** Error message of a tool call that still had no result when its prompt ended. */
-export const NO_RESULT = 'the transcript has no result of this call'
+export const NO_RESULT = 'the transcript has no result for this call'
 
 /** Collects finished steps until they are taken. Steps of copied turns are dropped. */
 export class FinishedSteps {

@@ -68,7 +68,7 @@ export function divideJson(bytes: Uint8Array, most: number): DividedJson {
   let framed = 0
   let values = 1
   const count = () => {
-    if (++values > most) throw new Refusal('payload_too_large', `body: must have at most ${most} values in JSON`)
+    if (++values > most) throw new Refusal('payload_too_large', `body: must contain at most ${most} JSON values`)
   }
   for (let at = 0; at < bytes.length; at++) {
     const code = bytes[at] as number

@@ -26,13 +26,13 @@ const totpOf = (secret: string, label = ''): TOTP =>
     period: PERIOD_S
   })
 
-/** Returns a new secret in base 32, as apps accept it by hand. */
+/** Returns a new secret in base 32, which can be typed into an app. */
 export const makeFactorSecret = (): string => new Secret({ size: SECRET_BYTES }).base32
 
 /** Returns the address that an app reads from a QR code. `label` is the user's e-mail address. */
 export const enrolAddress = (secret: string, label: string): string => totpOf(secret, label).toString()
 
-/** Returns the step of time to which a code belongs; undefined if the code is wrong. */
+/** Returns the time step to which a code belongs; undefined if the code is wrong. */
 export function stepOfCode(secret: string, code: string, nowMs = Date.now()): number | undefined {
   const digits = code.replace(/[\s-]/g, '')
   if (!/^\d{6}$/.test(digits)) return undefined

@@ -27,7 +27,8 @@ export function seal(text: string, email: string, { digestSecret = '' }: Deploym
 
 /**
  * Decrypts a user's secret with KEY_DIGEST_SECRET or with the secret that it replaces. Returns undefined if neither
- * fits, as after a restore into a deployment with another KEY_DIGEST_SECRET. `isPrevious` asks for a new encryption.
+ * works, for example after a restore into a deployment with another KEY_DIGEST_SECRET. `isPrevious` means that the
+ * secret should be encrypted again.
  */
 export function unseal(sealed: string, email: string, { digestSecret = '', previousSecret }: DeploymentSecrets) {
   for (const secret of [digestSecret, ...(previousSecret === undefined ? [] : [previousSecret])]) {

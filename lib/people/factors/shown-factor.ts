@@ -1,13 +1,13 @@
-/** Decides whether the code that a person gives at a sign-in can be the person's second factor. */
+/** Decides whether a code entered at sign-in can be the person's second factor. */
 import type { StoredFactor } from '../../store/people/second-factors.ts'
 import type { ShownFactor } from '../../store/people/using-factor.ts'
 import { digestRecovery, stepOfCode } from './codes.ts'
 import { type DeploymentSecrets, seal, unseal } from './sealed.ts'
 
 /**
- * Returns what the code shows; undefined if the user has no second factor. `missing`: a code is needed, and none was
- * given. `wrong`: the code is none of the user's app. Whether a recovery code is right, and whether a code was used
- * before, only the database knows.
+ * Returns what the code shows; undefined if the user has no second factor. `missing`: a code is required, but none was
+ * entered. `wrong`: the code is not from the user's app. Only the database knows whether a recovery code is correct,
+ * and whether a code was used before.
  */
 export function readShownFactor(
   factor: StoredFactor | undefined,

@@ -121,7 +121,7 @@ export class Provider {
       return await work(await import('openid-client'))
     } catch (error) {
       const failure = failureOf(error)
-      this.#log.warn({ failure, reason: describe(error) }, 'signing in by OpenID Connect failed')
+      this.#log.warn({ failure, reason: describe(error) }, 'OpenID Connect sign-in failed')
       throw new OidcError(failure, error)
     } finally {
       this.#atOnce--

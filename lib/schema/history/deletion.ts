@@ -15,10 +15,10 @@ export const DeletedIds = Type.Array(TraceId, {
 const fields = Type.Object({
   traceIds: Type.Optional(DeletedIds),
   userId: Type.Optional(
-    Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'The user whose traces to delete.' })
+    Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'Deletes the traces of this user.' })
   ),
   sessionId: Type.Optional(
-    Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'The session whose traces to delete.' })
+    Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'Deletes the traces of this session.' })
   )
 })
 

@@ -152,8 +152,8 @@ export const TraceSearchPage = named('TraceSearchPage', {
   }),
   reached: nullable(
     Type.Union([DateTime, Type.Number()]),
-    'Set if the call stopped before the page was full. Contains the startedAt, durationMs or costUsd (depending on ' +
-      'the sort) of the last trace examined. Call again with nextCursor to continue.'
+    'If the call stopped before the page was full, the startedAt, durationMs or costUsd (depending on the sort) ' +
+      'of the last trace examined. To continue, call again with nextCursor.'
   ),
   hint: Hint,
   index: nullable(SearchIndex, 'How complete the search index is. Null without `q`.')

@@ -18,7 +18,7 @@ import { Hint } from './hint.ts'
 
 /** Maximum page size of a list of spans with their texts. */
 export const MOST_WITH_TEXTS = 20
-/** Number of days that failures are grouped for if the request has no times. */
+/** Number of days for which failures are grouped if the request states no times. */
 export const FAILURE_DAYS = 7
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))

@@ -275,7 +275,7 @@ export async function readShownSpan(
   return spans?.[0]
 }
 
-/** Returns those of the spans that the trace has, in response order; undefined if the project has no such trace. */
+/** Returns the requested spans that the trace has, in response order; undefined if the project has no such trace. */
 export async function readShownSpans(
   sql: Sql,
   projectId: number,
@@ -298,7 +298,7 @@ function packedWith(sql: Sql, projectId: number, names: TableNames, ids: Fragmen
     or octet_length(packed) > ${MAX_SLICED_BYTES} and exists (${own(sql``)} and packed is null))`
 }
 
-/** Selects the trace, its scores, and those of its spans that are needed for the texts that it shares with them. */
+/** Selects the trace, its scores, and the spans that are needed for the texts that it shares with them. */
 export function selectTraceAlone(
   sql: Sql,
   projectId: number,

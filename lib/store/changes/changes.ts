@@ -59,7 +59,7 @@ export interface ChangeRead {
   readonly isFolded?: boolean
 }
 
-/** Reads the page after a position. Returns the reason, for people, if the position can no longer be continued. */
+/** Reads the page after a position. Returns a user-facing reason if the position can no longer be continued. */
 export async function readChanges(
   sql: Sql,
   read: ChangeRead,

@@ -1,13 +1,13 @@
 /**
- * Estimates how large a table or an index is after PostgreSQL has written it anew, from the sizes of a sample of its
+ * Estimates how large a table or an index is after PostgreSQL has rewritten it, from the sizes of a sample of its
  * rows. The rules and the constants are those of PostgreSQL's heap, TOAST and B-tree with pages of 8 kB; they are the
- * same in the versions 15 to 18.
+ * same in versions 15 to 18.
  */
 
 export const PAGE = 8192
 /** Bytes of a page for rows and their line pointers. */
 const HEAP_SPACE = PAGE - 24
-/** The same of a B-tree, whose pages end with links to their neighbours. */
+/** The same for a B-tree, whose pages end with links to their neighbours. */
 const BTREE_SPACE = PAGE - 24 - 16
 const LINE_POINTER = 4
 const ROW_HEADER = 23
@@ -18,7 +18,7 @@ const MOST_POSTING = 812
 const INNER_FILL = 70
 /** Size from which values are moved out of a row, unless toast_tuple_target says otherwise. */
 export const TOAST_TARGET = 2032
-/** Pages of the maps of free space and of visible rows, which a table gets with this number of pages. */
+/** Pages of the free space map and the visibility map, and the number of pages from which a table has them. */
 const MAP_PAGES = 4
 const MAPPED_PAGES = 5
 /** Size of a pointer in a row to a value that is stored in the TOAST table. Smaller values are never moved. */
@@ -100,7 +100,7 @@ class Pages {
   #left = 0
 
   constructor(fill: number) {
-    // PostgreSQL ignores the fill for a row that would fit on no page with it.
+    // PostgreSQL ignores the fill factor for a row that would otherwise not fit on any page.
     this.#space = HEAP_SPACE - Math.floor((PAGE * (100 - fill)) / 100)
   }
 
@@ -157,7 +157,7 @@ export interface EntryGroups {
   /** Number of rows with the same key. */
   readonly rows: number
   readonly groups: number
-  /** Mean of the keys' bytes in these groups, with the header. */
+  /** Mean size of the keys in these groups, including the header, in bytes. */
   readonly bytes: number
 }
 
@@ -165,7 +165,7 @@ interface IndexSample {
   readonly groups: readonly EntryGroups[]
   readonly share: number
   readonly fillfactor: number
-  /** Whether PostgreSQL stores a key that several rows have once. */
+  /** Whether PostgreSQL stores a key only once if several rows share it. */
   readonly deduplicates: boolean
 }
 

@@ -1,5 +1,5 @@
 /**
- * Measures tables and indexes, and estimates their size after PostgreSQL has written them anew. The estimate needs
+ * Measures tables and indexes, and estimates their size after PostgreSQL has rewritten them. The estimate needs
  * neither an extension nor up-to-date statistics: it reads the sizes of the values in a sample of the pages. A mass
  * deletion leaves statistics wrong until the next vacuum.
  */
@@ -53,7 +53,7 @@ interface IndexRow {
   readonly isBtree: boolean
   readonly isUnique: boolean
   readonly fillfactor: number
-  /** Whether the index has columns that are no part of its key. */
+  /** Whether the index has columns that are not part of its key. */
   readonly hasMore: boolean
   readonly condition: string | null
   /** The columns as SQL expressions with their lengths and alignments, as JSON. */
@@ -181,7 +181,7 @@ async function estimateOne(sql: Sql, table: TableRow, index: IndexRow, percent: 
   const where = index.condition === null ? '' : `where ${index.condition}`
   const from = `from ${table.name} tablesample system (${percent}) repeatable (1) ${where}`
   const keys = columns.map(({ text }) => text).join(', ')
-  // Keys of a unique index differ, so that they need no grouping.
+  // Keys of a unique index differ, so they need no grouping.
   const deduplicates = !index.isUnique && !index.hasMore
   const counted = deduplicates
     ? `select count(*) as rows, max(${bytesOfEntry(columns)}) as bytes ${from} group by ${keys}`

@@ -1,5 +1,5 @@
 /**
- * Writes tables and indexes anew, which gives the space of deleted rows back to the disk. PostgreSQL keeps the old
+ * Rewrites tables and indexes, which frees the disk space of deleted rows. PostgreSQL keeps the old
  * files until the new ones are complete, so an interruption leaves everything usable. An interrupted `reindex
  * concurrently` also leaves an invalid index behind, which dropLeftovers removes.
  */
@@ -54,7 +54,7 @@ export async function endWithClient(sql: Sql): Promise<void> {
 export const readPid = async (sql: Sql): Promise<number> =>
   (await sql<[{ pid: number }]>`select pg_backend_pid() as pid`)[0].pid
 
-/** Drops the indexes that an interrupted `reindex concurrently` left on spoor's tables. Returns their names. */
+/** Drops the indexes that an interrupted `reindex concurrently` left behind on spoor's tables. Returns their names. */
 export async function dropLeftovers(worker: Worker): Promise<string[]> {
   const { sql } = worker
   const names: string[] = []
@@ -66,7 +66,7 @@ export async function dropLeftovers(worker: Worker): Promise<string[]> {
   return names
 }
 
-/** Returns invalid indexes whose names say that they stem from an index of the same table. */
+/** Returns invalid indexes whose names show that they come from an index of the same table. */
 export const readLeftovers = (sql: Sql): Promise<{ name: string }[]> =>
   sql<{ name: string }[]>`
     select c.relname as name
@@ -88,12 +88,12 @@ async function whileNobodyBuilds({ sql, signal }: Worker, name: string): Promise
   }
 }
 
-/** Makes the space of dead rows reusable, and gives free space at the end of the files back. */
+/** Makes the space of dead rows reusable, and frees the space at the end of the files. */
 export async function vacuumTables(worker: Worker, tables: readonly string[]): Promise<void> {
   await run(worker, `vacuum ${tables.map(quoted).join(', ')}`)
 }
 
-/** Rebuilds an index. Reads and writes go on. */
+/** Rebuilds an index. Reads and writes continue. */
 export async function rebuildIndex(worker: Worker, index: string): Promise<void> {
   await run(worker, `reindex index concurrently ${quoted(index)}`)
 }
@@ -194,7 +194,7 @@ export async function readServers(sql: Sql, own: readonly number[]): Promise<str
   return rows.map(({ name }) => name)
 }
 
-/** Returns PostgreSQL's limit for the log that accumulates while much is written, in bytes. */
+/** Returns PostgreSQL's limit, in bytes, for the log that accumulates during heavy writes. */
 export async function readLogSize(sql: Sql): Promise<number> {
   const [row] = await sql<[{ bytes: number }]>`
     select pg_size_bytes(current_setting('max_wal_size')) as bytes`

@@ -1,7 +1,7 @@
 /**
  * Reads a project's failures, newest trace first, and groups them (lib/trace/failures/failure-groups.ts). No index
- * leads to traces with failed spans, so the traces are walked (lib/store/walks/bounded-walk.ts). A walk that meets a
- * bound returns a cursor, and the next call groups the failures behind it.
+ * finds traces with failed spans, so the traces are walked (lib/store/walks/bounded-walk.ts). A walk that reaches a
+ * bound returns a cursor, and the next call groups the failures after it.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -42,7 +42,7 @@ export interface FailureQuery {
   readonly model?: string | undefined
   readonly after?: Edge | undefined
   /**
-   * Returns the number of the step of time that contains a failure; negative for failures before the first step. −∞
+   * Returns the number of the time step that contains a failure; negative for failures before the first step. −∞
    * leaves a failure out of all numbers, so that only the group's first start is known.
    */
   readonly stepOf?: ((at: string) => number) | undefined
@@ -62,10 +62,10 @@ export interface FoundFailures {
 /** The list of failures is read in the order of the traces. */
 export const FAILURE_ORDER: Order = { ...TRACE_ORDERS.newest, name: 'errors' }
 
-/** Maximum work of a call, and maximum size of the traces whose failures a statement reads. */
+/** Limits on the work of a call, and the maximum size of the traces whose failures a statement reads. */
 const BOUNDS = { ...WALK_BOUNDS, bytes: 32 * 1024 * 1024 }
 
-/** Groups failures until the range ends or a bound is met. `bounds` is for tests. */
+/** Groups failures until the range ends or a bound is reached. `bounds` is for tests. */
 export async function groupFailures(
   sql: Sql,
   projectId: number,

@@ -1,6 +1,6 @@
 /**
  * Reads portions of the traces that a search examines, in the order of the page (lib/store/walks/bounded-walk.ts). An
- * index leads to the candidates if possible:
+ * index finds the candidates if possible:
  *
  * 1. A few traces that an index finds by one of the conditions: a session's or a user's, those with a score of a name,
  *    those above a duration or a cost, those of a time range if the order is not by time. All of them are read and

@@ -17,7 +17,7 @@ export interface StepConditions {
   readonly name?: string | undefined
   readonly kind?: string | undefined
   readonly status?: string | undefined
-  /** Type, or words of the type and message, of the failed step's error. */
+  /** The type of the failed step's error, or words from its type and message. */
   readonly error?: ErrorWords | undefined
 }
 

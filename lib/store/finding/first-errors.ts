@@ -1,6 +1,6 @@
 /**
- * Reads the first error of traces: that of the failed step that ended first, before the steps around it. A search for
- * steps prefers the failed steps that it asks for.
+ * Reads the first error of traces: that of the failed step that ended first, before the steps that contain it. A search
+ * with conditions on a step prefers the failed steps that meet them.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -42,7 +42,7 @@ export function firstErrorOf(step: SpanTextRow) {
   return { spanId: id, step: name, kind, type, message: message === null ? null : cutText(message, CUT.message) }
 }
 
-/** Returns the first errors of those of the traces that have a failed step, by trace id. */
+/** Returns the first errors of the traces that have a failed step, by trace id. */
 export async function readFirstErrors(
   sql: Sql,
   projectId: number,

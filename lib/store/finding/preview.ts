@@ -2,12 +2,12 @@
 import { CUT } from '../../schema/history/search.ts'
 import { SEARCHED, stringsOf } from '../../search/texts.ts'
 
-/** The beginning of a user's message, as chat inputs spell it. */
+/** The beginning of a user's message in a chat input. */
 const USER = /"role"\s*:\s*"user"/g
 
 /**
  * Returns the beginning of the text in a JSON value, which may be cut; null if the value is null. An input that
- * consists of messages is shown from its last message of the user. A value without strings is shown as JSON.
+ * consists of messages is shown from the user's last message on. A value without strings is shown as JSON.
  */
 export function previewOf(json: string | null, side: 'input' | 'output'): string | null {
   if (json === null) return null

@@ -1,11 +1,11 @@
-/** Reads facts that the dashboard's list shows of a trace and the API's summary lacks. */
+/** Reads facts that the dashboard's list shows about a trace but the API's summary lacks. */
 import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
 import { SpanTree } from '../../trace/span-tree.ts'
 import { type SpanUsage, type Spent, sumSpending } from '../../trace/span-usage.ts'
 import { leftOutOf } from '../../trace/states/left-out.ts'
 
-/** Numbers of spans, of a trace and of a page, beyond which a trace's spans are not summed. */
+/** Numbers of spans per trace and per page beyond which a trace's spans are not summed. */
 const SUMMED = { spans: 500, page: 5000 }
 
 export interface RowDetails {

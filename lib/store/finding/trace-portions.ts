@@ -25,7 +25,7 @@ export interface TracePortion {
 
 export interface PortionsOf {
   readonly filters: WalkedTraces
-  /** Whether only traces that failed or have a failed span fit. */
+  /** Whether only traces that failed or have a failed span match. */
   readonly isFailing: boolean
 }
 

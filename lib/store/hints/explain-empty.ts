@@ -42,7 +42,7 @@ interface Asked {
   readonly value: string
   /** The sentence's beginning. */
   readonly missing: string
-  /** Filters that find the value, if an index leads to it. Other values are looked up among the newest names. */
+  /** Filters that find the value, if an index supports them. Other values are looked up among the newest names. */
   readonly filters?: TraceFilters
   readonly isPrefix?: true
 }
@@ -81,7 +81,7 @@ export async function explainEmpty(
   return said.join(' ')
 }
 
-/** Fields of traces that an index leads to. */
+/** Trace fields that an index supports. */
 const TRACE_FIELDS = ['name', 'model', 'environment', 'userId', 'sessionId'] as const
 const NOUNS: Readonly<Partial<Record<NameKind, string>>> = { userId: 'user ID', sessionId: 'session ID' }
 const PREFIXES = { userId: ['user', 'userPrefix'], sessionId: ['session', 'sessionPrefix'] } as const

@@ -42,7 +42,7 @@ export async function readRestoration(
 
 /**
  * Returns the progress of the restore of one project. Returns undefined if none has begun, the last one has ended, or
- * the project that it made was deleted.
+ * the project that it created was deleted.
  */
 export async function readProjectRestoration(
   sql: Sql,
@@ -65,7 +65,7 @@ export async function readProjectRestoration(
   }
 }
 
-/** Returns a slug of the project that another project has, and the project's keys that exist here. */
+/** Returns a slug of the project that another project already uses, if any, and the project's keys that exist here. */
 export async function readTaken(
   sql: Sql,
   { slug, pendingSlug, keys }: { slug: string; pendingSlug: string; keys: readonly { readonly id: string }[] },

@@ -31,7 +31,7 @@ export async function beginRestore(
   return { backup, into, accounts, projects, users }
 }
 
-/** A project of a backup, and what takes the place of its account and users here. */
+/** A project of a backup, and the account and users that replace its own here. */
 export interface FittedProject {
   readonly project: BackupProject
   readonly accountId: number
@@ -98,8 +98,8 @@ export interface Admissions extends Pick<InstanceHead, 'prices' | 'projects' | '
 const BATCH_ROWS = 1000
 
 /**
- * Completes a restore. Must run in the transaction that stores the audit entries. A project restored by itself gets its
- * slug now; returns false if another project has taken the slug, and the transaction must then be rolled back.
+ * Completes a restore. Must run in the transaction that stores the audit entries. A project restored on its own gets
+ * its slug now; returns false if another project has taken the slug, and the transaction must then be rolled back.
  */
 export async function endRestore(sql: Sql, restoration: Restoration, admissions: Admissions): Promise<boolean> {
   const { users, members, keys, secret, revokeKeys } = admissions
@@ -126,7 +126,7 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
   for (const { id, scoreDefinitions = [] } of admissions.projects) {
     for (const [i, each] of scoreDefinitions.entries()) {
       const { name, dataType, minimum, maximum, categories, description } = each
-      // Definitions are listed by the time at which they were made, so their times follow their order in the backup.
+      // Definitions are listed by the time at which they were created, so their times follow their order in the backup.
       await sql`
         insert into score_definitions (project_id, name, data_type, minimum, maximum, categories, description,
           created_at)

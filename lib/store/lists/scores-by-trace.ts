@@ -1,4 +1,4 @@
-/** Lists a project's scores by the start of their traces, newest first. A call looks at a limited number of traces. */
+/** Lists a project's scores by the start of their traces, newest first. A call examines a limited number of traces. */
 import type { Sql } from 'postgres'
 import { MAX_SCORES } from '../../schema/input.ts'
 import { list } from '../answers/json-text.ts'
@@ -7,7 +7,7 @@ import { SCORE_FIELDS } from '../trace/scores.ts'
 import { edgeBelow, SCORE_ORDER } from './order.ts'
 import { pickingConditions, type ScorePage, type ScoreQuery } from './score-list.ts'
 
-/** Maximum number of traces that a call looks at. */
+/** Maximum number of traces that a call examines. */
 const MOST_LOOKED = 20_000
 
 /** The key is the trace's start, and the tie the score's number. */
@@ -34,7 +34,7 @@ export async function listScoresByTrace(
     ...(environment === undefined ? [] : [`and l.environment = ${bind(environment)}`]),
     ...(picked === undefined ? [] : pickingConditions(picked, bind))
   ]
-  // Traces that started at the same moment are looked at together, because the cursor does not tell them apart.
+  // Traces that started at the same moment are examined together, because the cursor does not distinguish them.
   const looked = (most: string) => `select seq, id, started_at, environment, score_count from traces
     where project_id = $1 and started_at >= $2 and started_at <= $3
     order by started_at desc fetch first ${most} rows with ties`
@@ -55,7 +55,7 @@ export async function listScoresByTrace(
   if (found.length > limit && last !== undefined) {
     return { scores, next: { key: last.startedAt, tie: String(last.seq), inclusive: false } }
   }
-  // The traces behind those that were looked at may have scores that fit.
+  // Traces after those that were examined may have matching scores.
   const [beyond] = await sql.unsafe<{ startedAt: string }[]>(
     `select started_at as "startedAt" from traces
     where project_id = $1 and started_at >= $2 and started_at < (select min(started_at) from (${looked('$4')}) l)

@@ -1,5 +1,5 @@
 /**
- * Finds pages that would take long to merge (lib/store/lists/trace-merge.ts). First walks a short distance along an
+ * Finds pages that would take too long to merge (lib/store/lists/trace-merge.ts). First walks a short distance along an
  * index, then sorts all members of a list if there are few. There are two kinds of such pages.
  *
  * Pages of the slowest and costliest traces that lie deeper than a ranking reaches (lib/store/rankings/rankings.ts), or

@@ -48,7 +48,7 @@ export async function countAttempt(sql: Sql, subjects: readonly Subject[]): Prom
     select ${waitS(sql)} from (
       select until from spent
       union all
-      -- Of several at the same moment none sees what the others count.
+      -- Concurrent statements do not see each other's counts.
       select until from counted join asked using (subject) where attempts > most
     ) full_ones`
   return seconds(row.waitS)

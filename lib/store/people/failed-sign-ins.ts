@@ -11,9 +11,9 @@ export interface FailedSignIn {
 }
 
 /**
- * Records a failed sign-in. Repeated failures of one user from one client within a quarter of an hour are one entry
- * with the number of attempts, so that guessing cannot fill the log. Takes as long for an unknown address as for a
- * known one. What was typed as an address is not stored, because people sometimes type a password there.
+ * Records a failed sign-in. Repeated failures of one user from one client within a quarter of an hour share one entry,
+ * which counts the attempts, so that guessing cannot fill the log. Takes as long for an unknown address as for a known
+ * one. The text typed as an address is not stored, because people sometimes type a password there.
  */
 export async function noteFailedSignIn(sql: Sql, { userId, client, means, reason }: FailedSignIn): Promise<void> {
   const detail = JSON.stringify({ means, ...(reason !== undefined && { reason }), attempts: 1 })
@@ -37,7 +37,8 @@ export async function noteFailedSignIn(sql: Sql, { userId, client, means, reason
 }
 
 /**
- * Records that sign-ins from a client fail, once per means and quarter of an hour. Further failures are not counted.
+ * Records that sign-ins from a client fail, once per sign-in method and quarter of an hour. Further failures are not
+ * counted.
  */
 export async function noteFirstFailure(sql: Sql, { client, means, reason }: FailedSignIn): Promise<void> {
   const detail = JSON.stringify({ means, ...(reason !== undefined && { reason }) })

@@ -117,7 +117,7 @@ export async function signInByOidc(
       select ${issuer}, ${subject}, user_id from admitted where not exists (select from identified)
       returning user_id
     ), settled as (
-      -- A row is changed once in a statement.
+      -- A statement can change a row only once.
       update users set oidc_email_until = null,
         password = case when id in (select user_id from entered) then null else password end
       where id in (select user_id from entered union all select user_id from linked)
@@ -153,7 +153,7 @@ export async function unlinkIdentities(sql: Sql, userId: number): Promise<number
     with gone as (
       delete from oidc_identities where user_id = ${userId} returning user_id
     ), person as (
-      -- Without a proof of the address nobody comes in by it afterwards.
+      -- From now on, nobody can sign in by this address without proof of it.
       update users set oidc_email_until = null where id = ${userId} and oidc_email_until is not null
     ), ended as (
       delete from web_sessions where user_id in (select user_id from gone)

@@ -1,4 +1,4 @@
-/** Second factors of users. Every write that changes what a session may do tells all server processes. */
+/** Second factors of users. Every write that changes what a session may do notifies all server processes. */
 import type { Sql } from 'postgres'
 import { type AuditEntry, auditStep } from '../audit.ts'
 import { announcePeople } from './sessions.ts'

@@ -13,7 +13,8 @@ import { type ShownFactor, usingFactor } from './using-factor.ts'
 
 /**
  * A session ends SESSION_DAYS after its last use or MOST_DAYS after its creation, whichever comes first. A session that
- * a sign-in provider began ends sooner (OIDC_SESSION), so that the provider is asked again whether it knows the person.
+ * a sign-in provider began ends sooner (OIDC_SESSION), so that the provider must confirm again that it knows the
+ * person.
  */
 export const SESSION_DAYS = 30
 const MOST_DAYS = 90
@@ -290,7 +291,7 @@ export interface Proven {
    */
   readonly own: string
   readonly network: string | undefined
-  /** The second factor that the person showed, if any. */
+  /** The second factor that the person used, if any. */
   readonly factor: ShownFactor
 }
 

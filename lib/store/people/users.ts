@@ -125,7 +125,7 @@ export const insertVouchedUser = (sql: Sql, email: string, role: Role): Promise<
 export async function deleteUser(sql: Sql, userId: number, email: string): Promise<boolean> {
   const [row] = await sql<[{ gone: boolean }]>`
     with owned as (
-      -- The rows are locked and looked at again, so that of two owners who go at the same moment one stays.
+      -- The rows are locked and reread, so that one owner remains if two leave at once.
       select account_id, user_id from memberships
       where role = 'owner' and account_id in (select account_id from memberships where user_id = ${userId} and role = 'owner')
       order by account_id, user_id for update

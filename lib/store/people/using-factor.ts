@@ -1,7 +1,7 @@
 /** Uses up a second factor, as a part of the statement that signs its user in. */
 import type { Sql } from 'postgres'
 
-/** A second factor that a person has just shown at a sign-in. */
+/** A second factor that a person has just used at sign-in. */
 export type ShownFactor = { readonly step: number; readonly sealed: string } | { readonly recovery: string } | undefined
 
 /**

@@ -53,7 +53,7 @@ export async function readKeysToMove(sql: Sql): Promise<string[]> {
 
 /**
  * Like `claimSecret`, for a server that starts with both secrets. Stores the fingerprint of the new secret. Each start
- * begins the change of secrets anew, because another server may have moved keys in the other direction until now.
+ * restarts the change of secrets, because another server may have moved keys in the other direction until now.
  */
 export async function changeSecret(sql: Sql, secret: string, previous: string): Promise<boolean> {
   if (!(await claimSecret(sql, secret, previous))) return false

@@ -65,7 +65,7 @@ export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Prom
   return rows.map(({ wanted, ...key }) => ({ wanted, key: { ...key, digest: Buffer.from(key.digest, 'hex') } }))
 }
 
-/** Days without use after which using a key again is remarkable. */
+/** Days without use after which a key's next use is noteworthy. */
 const UNUSED_DAYS = 30
 
 /**
@@ -176,7 +176,7 @@ export async function writeKeyEnvironment(sql: Sql, keyId: string, environment: 
   return row
 }
 
-/** Updates those of the selected keys that are not revoked, and returns them in order of creation. */
+/** Updates the selected keys that are not revoked, and returns them in order of creation. */
 function updateKeys(sql: Sql, change: ReturnType<Sql>, selected: ReturnType<Sql>, audit: AuditEntry | undefined) {
   return sql<KeyRow[]>`
     with changed as (

@@ -9,7 +9,7 @@ export interface PublicLink {
   readonly id: number
   readonly createdAt: string
   readonly expiresAt: string
-  /** E-mail address of the owner who made the link; null if the user was removed. */
+  /** E-mail address of the owner who created the link; null if the user was removed. */
   readonly madeBy: string | null
 }
 

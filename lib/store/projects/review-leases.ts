@@ -1,5 +1,5 @@
 /**
- * Leases traces to reviewers, so that no two people judge the same trace. A lease ends by itself. It is kept when its
+ * Leases traces to reviewers, so that no two people judge the same trace. A lease expires. It is kept when its
  * trace is judged, because another reviewer may have looked for judged traces a moment before.
  */
 import type { Sql } from 'postgres'

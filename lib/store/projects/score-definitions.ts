@@ -8,7 +8,7 @@ export const MOST_DEFINITIONS = 50
 
 const columns = (sql: Sql) => sql`name, data_type as "dataType", minimum, maximum, categories, description`
 
-/** Returns the definitions in the order in which they were made. */
+/** Returns the definitions in the order in which they were created. */
 export async function readScoreDefinitions(sql: Sql, projectId: number): Promise<ScoreDefinition[]> {
   return sql<ScoreDefinition[]>`
     select ${columns(sql)} from score_definitions where project_id = ${projectId} order by created_at, name`

@@ -45,7 +45,7 @@ export class RankingCuts {
     const connection = { applicationName: 'rankings', statementTimeoutMs: TIMEOUT_MS, settings }
     this.#work = new OccasionalWork(database, connection)
     this.#failures = new FailureLog(log, {
-      failed: 'trace rankings could not be shortened; they stay long for now',
+      failed: 'trace rankings could not be shortened; will try again',
       recovered: 'trace rankings are being shortened again',
       remindMs: REMIND_MS
     })

@@ -1,7 +1,7 @@
-/** Divides traces into portions whose spans are looked at in one step. */
+/** Divides traces into portions whose spans are examined in one step. */
 import type { WalkedTrace } from './progress.ts'
 
-/** Maximum numbers of traces, and of their spans, that are looked at in one step. */
+/** Maximum numbers of traces, and of their spans, that are examined in one step. */
 export const LOOK = { traces: 200, spans: 5000 }
 
 /** Divides traces into portions with a limited number of spans. A trace with more spans forms its own portion. */

@@ -1,16 +1,20 @@
 /**
- * How far repacking is. Each project's traces are walked in the order of their internal numbers. Traces that are not
- * complete and calm when the walk passes them wait in repack_waits.
+ * Tracks the progress of repacking. Each project's traces are walked in the order of their internal numbers. Traces
+ * that are not complete and calm when the walk passes them wait in repack_waits.
  *
- * No write notes when it happens. Instead, marks tell the age of a version: at the time of a mark, every number drawn
- * so far was below the mark's. A number is used within KEPT_MS of being drawn (lib/store/write/trace-numbers.ts).
+ * Writes do not record their time. Instead, marks show the age of a version: at the time of a mark, every number drawn
+ * so far was below the mark's number. A number is used within KEPT_MS of being drawn
+ * (lib/store/write/trace-numbers.ts).
  */
 import type { Sql } from 'postgres'
 import { KEPT_MS } from '../write/trace-numbers.ts'
 
 /** Marks are at least this far apart, or a tenth of the waiting time if that is shorter. */
 const MARK_MS = 60_000
-/** Age of a mark at which all numbers below it are used: a batch takes less than a minute after it took its numbers. */
+/**
+ * Age from which all numbers below a mark have been used: a batch ends less than a minute after it has taken its
+ * numbers.
+ */
 const SETTLED_MS = KEPT_MS + 60_000
 /** Limits of a waiting trace's next pause, which is as long as the trace has waited so far. */
 const PAUSE = { leastMs: 1000, most: '1 day' }
@@ -23,7 +27,7 @@ export interface Marks {
   readonly settled: number
 }
 
-/** Notes a mark if the last one is old enough, and drops marks that are no longer needed. */
+/** Stores a mark if the last one is old enough, and drops marks that are no longer needed. */
 export async function noteMark(sql: Sql, afterMs: number): Promise<void> {
   const apartMs = Math.min(MARK_MS, afterMs / 10)
   await sql`
@@ -94,7 +98,7 @@ export const readDue = (sql: Sql, projectId: number, limit: number) =>
       select seq from repack_waits where project_id = ${projectId} and due_at <= now() order by due_at limit ${limit}
     ) w left join traces t on t.project_id = ${projectId} and t.seq = w.seq`
 
-/** Lets traces wait that the walk passes. They are due at once, and then after increasing pauses. */
+/** Makes traces that the walk passes wait. They are due immediately, and then after increasing pauses. */
 export async function addWaits(sql: Sql, projectId: number, seqs: readonly number[]): Promise<void> {
   if (seqs.length === 0) return
   await sql`
@@ -107,7 +111,8 @@ export async function addWaits(sql: Sql, projectId: number, seqs: readonly numbe
 export async function postpone(sql: Sql, projectId: number, seqs: readonly number[], afterMs: number): Promise<void> {
   if (seqs.length === 0) return
   const leastMs = Math.max(PAUSE.leastMs, afterMs)
-  // In UTC, because adding an interval to a timestamptz depends on the session, which not every update may do.
+  // Computed in UTC, because adding an interval to a timestamptz depends on the session, and some servers reject such
+  // updates.
   await sql`
     update repack_waits
     set due_at = timezone('UTC', timezone('UTC', now()) + least(
@@ -124,12 +129,12 @@ export interface RepackBacklog {
   readonly projectId: number
   /** Number of calm traces that the walk has not passed, counted up to MOST_WAITING. */
   readonly waiting: number
-  /** The last trace of them that was counted; null if there is none. */
+  /** The last of these traces that was counted; null if there is none. */
   readonly last: number | null
   readonly to: number
 }
 
-/** Reads what the walk of each project has not passed although it is calm. */
+/** Reads each project's calm traces that the walk has not passed. */
 export async function readRepackBacklog(sql: Sql, afterMs: number): Promise<RepackBacklog[]> {
   const { settled } = await readMarks(sql, afterMs)
   const backlog: RepackBacklog[] = []

@@ -37,7 +37,7 @@ interface SpanRow extends CallTexts {
 /** Returns SQL for a time in whole milliseconds since 1970. */
 export const inMs = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::bigint`
 
-/** Parameters: the project, the traces, and of spans with a trace's own texts the traces and the ids. */
+/** Parameters: the project, the traces, and, for spans with a trace's own texts, the traces and the ids. */
 const SPANS = `
   with steps as materialized (
     select seq, id, kind = 'llm' and place <= ${SEARCHED.calls} as is_call,
@@ -135,7 +135,7 @@ function stepsOf(spans: readonly SpanRow[]) {
     calls: spans.filter(({ isCall }) => isCall),
     tools: spans.filter(({ isTool }) => isTool),
     errors: failed.map(({ id, kind, output, attributes, events }) => {
-      // An output that was cut at the limit is no JSON.
+      // An output that was cut at the limit is not valid JSON.
       const whole = output !== null && output.length < SEARCHED.json ? output : null
       const { type, message } = failureOfStep({ kind, output: whole, attributes, events })
       return { id, text: [type, message].filter(text => text !== null).join('\n') }

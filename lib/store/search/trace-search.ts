@@ -59,7 +59,7 @@ export interface FoundWords {
   readonly previous: Edge | undefined
   /** Number of candidates that were filtered. */
   readonly examined: number
-  /** Set if the search met a bound before the page was full: the position from which it can continue. */
+  /** Set if the search reached a bound before the page was full: the position from which it can continue. */
   readonly stop: Edge | undefined
 }
 
@@ -213,7 +213,7 @@ class Search {
     return { matches: this.#matches, stop: isStopped && !this.#isFull ? this.#reached : undefined }
   }
 
-  /** Returns all candidates; undefined if a bound is met. */
+  /** Returns all candidates; undefined if a bound is reached. */
   async gather(): Promise<number[] | undefined> {
     const { bounds } = this.#asked
     this.#addAll(await this.#readTerms())
@@ -318,7 +318,7 @@ class Search {
     return { members, replaced }
   }
 
-  /** Examines the candidates before the horizon, in order, until the page is full. Returns whether a bound was met. */
+  /** Examines the candidates before the horizon, in order, until the page is full. Returns whether a bound was reached. */
   async #settle(horizon: number | undefined): Promise<boolean> {
     const { down } = this.#asked
     const isSettled = ({ startedMs }: SegmentMember) =>
@@ -343,7 +343,7 @@ class Search {
     return false
   }
 
-  /** Filters candidates, then searches their texts, until the page is full. Returns whether a bound was met. */
+  /** Filters candidates, then searches their texts, until the page is full. Returns whether a bound was reached. */
   async #look(candidates: readonly SegmentMember[]): Promise<boolean> {
     const { sql, projectId, wanted, query, edge, down, others } = this.#asked
     const statement = new TraceStatement(projectId, query)

@@ -1,4 +1,4 @@
-/** Reads the facts about a PostgreSQL server, its settings and spoor's role that `spoor doctor` judges. */
+/** Reads the facts about a PostgreSQL server, its settings and spoor's role that `spoor doctor` checks. */
 import type { Sql } from 'postgres'
 import { carelessSettings } from './upkeep.ts'
 

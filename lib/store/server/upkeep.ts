@@ -1,4 +1,6 @@
-/** Reads what operators must attend to before it hurts: backups, expiring keys, storage and PostgreSQL's settings. */
+/**
+ * Reads what operators must fix before it causes an outage: backups, expiring keys, storage and PostgreSQL's settings.
+ */
 import type { Sql } from 'postgres'
 
 export interface Upkeep {
@@ -24,7 +26,7 @@ export interface ExpiringKey {
 export const EXPIRY_DAYS = 14
 /** A key that was made for a shorter time expires as intended. */
 const LEAST_LIFE_DAYS = 30
-/** A key that was not used for this long is not missed. */
+/** The expiry of a key that was unused for this long needs no warning. */
 const UNUSED_DAYS = 7
 /** Number of audit entries among which the last backup is looked for, so that a long log costs little. */
 const MOST_ENTRIES = 100_000

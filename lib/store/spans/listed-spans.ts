@@ -117,7 +117,9 @@ function renderListed(span: Row, texts: boolean): string {
 export const renderFailure = ({ type, message }: StepFailure, most = MOST_MESSAGE): string =>
   `{"type":${text(type)},"message":${text(message === null ? null : startOf(message, most))}}`
 
-/** Returns the sizes of a span's texts, of which PostgreSQL knows those that are neither packed nor filled in. */
+/**
+ * Returns the sizes of a span's texts. PostgreSQL knows only the sizes of texts that are neither packed nor filled in.
+ */
 function sizesOf(span: Row): Sizes {
   const size = (json: string | null, known: number | null) => known ?? (json === null ? 0 : Buffer.byteLength(json))
   return {

@@ -1,6 +1,6 @@
 /**
- * Lists spans across a project's traces: the traces newest first, and each trace's spans newest first. No index leads
- * to spans, so pages are found by a bounded walk along the traces (lib/store/walks/bounded-walk.ts).
+ * Lists spans across a project's traces: the traces newest first, and each trace's spans newest first. No index finds
+ * spans, so pages are found by a bounded walk along the traces (lib/store/walks/bounded-walk.ts).
  *
  * A cursor is a position in the list of traces. If a page ends within a trace, the cursor also names the last span of
  * the page. The next page leaves out that trace's spans down to this span, wherever the trace is by then, because the
@@ -31,7 +31,7 @@ export interface SpanFilters {
 }
 
 export interface SpanQuery extends SpanFilters {
-  /** By default newest. */
+  /** Newest by default. */
   readonly sort?: 'newest' | 'slowest' | undefined
   readonly limit: number
   readonly after?: Edge | undefined
@@ -69,7 +69,7 @@ export const SPAN_ORDER: Order = {
  */
 export const SLOWEST_ORDER: Order = { ...TRACES, name: 'spans:slowest' }
 
-/** Maximum work of a page of the slowest spans. */
+/** Limits on the work for a page of the slowest spans. */
 const SLOWEST_BOUNDS: WalkBounds = { traces: 50_000, ms: 1000 }
 
 /** A span down to which a trace's spans are left out. */
@@ -98,7 +98,7 @@ interface Row {
   readonly micros: number
 }
 
-/** Lists one page of spans. A page that is short because its walk met a bound has a cursor. `bounds` is for tests. */
+/** Lists one page of spans. A page that is short because its walk reached a bound has a cursor. `bounds` is for tests. */
 export async function listSpans(
   sql: Sql,
   projectId: number,
@@ -180,7 +180,7 @@ function placeAt(edge: Edge): Place {
   }
 }
 
-/** A position within a trace is at that trace; any other position is just behind a trace. */
+/** A position within a trace is at that trace; any other position is just after a trace. */
 function edgeAt({ edge, skipped }: Place): Edge {
   if (!edge.inclusive || skipped === undefined) return edge
   return { key: edge.key, tie: `${skipped.traceId}/${skipped.startedAt}/${skipped.spanId}`, inclusive: false }

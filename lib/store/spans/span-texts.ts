@@ -28,7 +28,7 @@ type Row = PackedRow &
     readonly hasMessages: boolean
   }
 
-/** The first failed spans of each trace, by their ends: a step fails before the steps around it. */
+/** The first failed spans of each trace, by their ends: a step fails before the steps that contain it. */
 export interface WantedFailures {
   /** Conditions on spans as s, each with a leading `and`. */
   readonly conditions: (bind: Bind) => readonly string[]

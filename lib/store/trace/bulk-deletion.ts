@@ -143,7 +143,7 @@ const removal = (target: DeletionTarget): string => `
   )}
   select array(select replace(id::text, '-', '') from gone order by id) as ids, ${DELTAS_OF_GONE} as deltas`
 
-/** Deletes those of the traces that have not changed since the statement began. Returns their ids. */
+/** Deletes the traces that have not changed since the statement began. Returns their ids. */
 async function remove(sql: Sql, projectId: number, target: DeletionTarget, seqs: readonly number[]): Promise<string[]> {
   await makeTotals(sql, projectId)
   const [row] = await sql.unsafe<[{ readonly ids: string[]; readonly deltas: string | null }]>(

@@ -87,8 +87,8 @@ export async function readMessages(
 const MOST_FAILURE_BYTES = 65_536
 
 /**
- * Returns what may state a failure in the given traces' messages: events and short outputs. Both are shown with the
- * span like those of `readMessages`.
+ * Returns the parts of the given traces' messages that may state a failure: events and short outputs. Both are shown
+ * with the span like those of `readMessages`.
  */
 export async function readFailureMessages(
   sql: Sql,

@@ -40,7 +40,7 @@ const storedBytes = (table: string, columns: readonly string[]) =>
   columns.map(column => `coalesce(pg_column_size(${table}.${column}), 0)`).join(' + ')
 
 /**
- * Deletes the selected traces among the next traces behind `after`, together with all of their data. Totals and rollups
+ * Deletes the selected traces among the next traces after `after`, together with all of their data. Totals and rollups
  * are corrected in the same transaction, so a batch is deleted completely or not at all. As in
  * lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that a
  * concurrently arriving span is never left behind.

@@ -82,7 +82,7 @@ async function insertScore(sql: Sql, projectId: number, traceId: string, score: 
         and t.score_count < ${MAX_SCORES}
       returning t.seq
     ), added as (
-      -- Not now(): the statement may have waited for the trace, and the newest score is the one that came last.
+      -- now() is too early: the statement may have waited for the trace, and the newest score must be the last one.
       insert into scores (project_id, trace_seq, created_at, id, span_id, name, data_type, value, comment, source, author_id)
       select ${projectId}, seq, clock_timestamp(), ${score.id}, ${score.spanId},
         ${score.name}, ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, ${source},

@@ -1,17 +1,17 @@
 /**
- * Finds the items of a page if no index leads to them: a walk examines traces one after another, in the order of a
- * list, and keeps the items that fit. A walk is bounded, so that a filter that few traces meet costs no more than any
- * other. If the bound is met first, the page is short or empty, and `next` states where to continue.
+ * Finds the items of a page if no index supports the query: a walk examines traces one after another, in the order of a
+ * list, and keeps the items that match. A walk is bounded, so that a filter that few traces match costs no more than
+ * any other. If the bound is reached first, the page is short or empty, and `next` states where to continue.
  *
  * The walk reads the traces in portions. A portion is one statement that examines the next traces and returns the items
- * that fit. The first portion is small, because the first traces often fill the page. Later portions grow, but only as
- * far as the remaining time allows, judging by the previous portion.
+ * that match. The first portion is small, because the first traces often fill the page. Later portions grow, but only
+ * as far as the remaining time allows, judging by the previous portion.
  *
- * A position (`P`) is a place in the order, such as a cursor's Edge, behind which a walk continues. An item has its own
+ * A position (`P`) is a place in the order, such as a cursor's Edge, after which a walk continues. An item has its own
  * position, so several items may come from one trace, and the next page may begin between them.
  */
 
-/** Maximum work of a page. A portion that has begun is finished. */
+/** Limits on the work for one page. A portion that has begun is finished. */
 export interface WalkBounds {
   readonly traces: number
   readonly ms: number
@@ -23,17 +23,17 @@ const SIZES = { first: 250, most: 2000, growth: 4 }
 
 export interface FoundItem<T, P> {
   readonly item: T
-  /** The position just behind the item. */
+  /** The position just after the item. */
   readonly at: P
 }
 
 /** The result of one statement. */
 export interface WalkPortion<T, P> {
-  /** The items that fit, in the order of the walk. */
+  /** The items that match, in the order of the walk. */
   readonly found: readonly FoundItem<T, P>[]
-  /** Number of traces examined, at most the number asked for. It may be less, even if more traces follow. */
+  /** Number of traces examined, at most the number requested. It may be lower, even if more traces follow. */
   readonly examined: number
-  /** The position just behind the last examined trace; undefined if the portion has examined none. */
+  /** The position just after the last examined trace; undefined if the portion has examined none. */
   readonly last: P | undefined
   /** Whether traces follow the last examined trace. */
   readonly hasMore: boolean
@@ -44,7 +44,7 @@ export interface Walk<T, P> {
   readonly from: P
   /** Maximum number of items on the page. */
   readonly limit: number
-  /** Examines at most `size` traces behind `at`. */
+  /** Examines at most `size` traces after `at`. */
   readonly read: (at: P, size: number) => Promise<WalkPortion<T, P>>
   readonly bounds?: WalkBounds | undefined
   /** Number of traces in the first portion. */
@@ -59,13 +59,13 @@ export interface Walked<T, P> {
   readonly next: P | undefined
   /** Number of traces examined. */
   readonly examined: number
-  /** The position just behind the last examined trace; undefined if there was none. */
+  /** The position just after the last examined trace; undefined if there was none. */
   readonly reached: P | undefined
-  /** Whether the walk met a bound before the page was full. Traces behind `next` may then fit as well. */
+  /** Whether the walk reached a bound before the page was full. Traces after `next` may then match as well. */
   readonly isStopped: boolean
 }
 
-/** Walks until the page is full, the traces end, or a bound is met. At least one portion is read. */
+/** Walks until the page is full, the traces end, or a bound is reached. At least one portion is read. */
 export async function walkBounded<T, P>(walk: Walk<T, P>): Promise<Walked<T, P>> {
   const { from, limit, read, bounds = WALK_BOUNDS, first = SIZES.first, now = () => performance.now() } = walk
   const began = now()

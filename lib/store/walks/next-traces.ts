@@ -8,7 +8,7 @@
  *         select … from ${names.spans} s where s.project_id = $1 and s.trace_seq = p.seq and …
  *       ) s on p.is_examined order by p.place`, statement.values, { prepare: false })
  *
- * `edge` begins as `edgeBelow(TRACE_ORDERS.newest, cursor, to)`, and continues behind the last examined trace.
+ * `edge` begins as `edgeBelow(TRACE_ORDERS.newest, cursor, to)`, and continues after the last examined trace.
  */
 import type { Edge } from '../lists/cursor.ts'
 import type { TraceStatement } from '../lists/trace-statement.ts'
@@ -34,7 +34,7 @@ export interface NextTraces {
 /**
  * Returns a query for the next traces beyond the edge, within the query's `from` and `to`, whether they fit or not. Its
  * columns are `place` (1 is nearest the edge), `seq`, `id`, `key` (the sort key), `fits`, and `is_examined`: false for
- * traces that fit and are left to the next portion, and for all traces behind these. The portion has examined the rows
+ * traces that fit and are left to the next portion, and for all traces after these. The portion has examined the rows
  * with `is_examined`. More traces follow if it returns `size` rows, or a row that is not examined.
  */
 export function nextTraces(

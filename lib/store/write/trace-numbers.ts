@@ -29,7 +29,7 @@ export class TraceNumbers {
 
   /** Ensures that `count` numbers can be taken. */
   async refill(sql: Sql, count: number): Promise<void> {
-    // Numbers that are left are given up, because they would be used later than numbers that others draw now.
+    // Remaining numbers are discarded, because they would be used later than numbers that others draw now.
     this.#ranges = []
     this.#left = 0
     this.#drawnAt = performance.now()

@@ -1,7 +1,7 @@
 /**
  * Groups failures by the name and kind of their step, the type of their error and the pattern of their message
  * (message-pattern.ts). Groups are exact as long as few words vary. If many groups of one step and type differ in a
- * single word, such as a name without quotes, that word is taken for a value, and the groups become one.
+ * single word, such as a name without quotes, that word is treated as a value, and the groups become one.
  */
 import { patternOf } from './message-pattern.ts'
 import type { StepFailure } from './step-failure.ts'
@@ -34,7 +34,7 @@ export interface GroupedFailures {
   readonly passedOn: number
   /** Ids of the traces. */
   readonly traces: ReadonlySet<string>
-  /** Number of failures by the step of time that `add` was given, without the trailing zeros. */
+  /** Number of failures by the time step passed to `add`, without trailing zeros. */
   readonly steps: readonly number[]
   /** Number of failures before the first step. No other number counts these. */
   readonly before: number
@@ -55,7 +55,7 @@ type Growing = { -readonly [name in keyof GroupedFailures]: GroupedFailures[name
 
 /** Number of different words at one position by which groups become one. */
 const MOST_VALUES = 8
-/** Numbers of words of a pattern in which varying words are found. In shorter ones, each word states the fault. */
+/** Lengths, in words, of patterns in which a word may vary. In shorter patterns, every word is part of the fault. */
 const WORDS = { least: 4, most: 60 }
 /** Stands for a word that varies. */
 const ANY = '<…>'
@@ -72,7 +72,7 @@ export class FailureGroups {
   readonly #patterns = new Map<string, string>()
 
   /**
-   * `step` is the number, from 0, of the step of time to which the failure belongs; negative if it is earlier. A
+   * `step` is the number, from 0, of the time step to which the failure belongs; negative if it is earlier. A
    * failure with the step −∞ is not counted.
    */
   add(failure: Failure, step = 0): void {

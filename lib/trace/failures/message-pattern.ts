@@ -25,7 +25,7 @@ export function patternOf(message: string): string {
   return shorten(tidy(mask(text)))
 }
 
-/** Returns the text that states the fault: of JSON its spoken members, of a page its title. */
+/** Returns the text that states the fault: for JSON, the members that state it; for an HTML page, its title. */
 function textOf(message: string): string {
   if (/^[[{]/.test(message) && message.length <= MOST_JSON) {
     const spoken = spokenOf(message)
@@ -36,7 +36,7 @@ function textOf(message: string): string {
     const before = message.slice(0, message.search(/<(?:!doctype|html)/i))
     return `${before} ${page[1]}`
   }
-  // The last line of Python's traceback states the fault; the lines before state where.
+  // The last line of Python's traceback states the fault; the preceding lines state where.
   if (/^Traceback \(most recent call last\)/m.test(message)) {
     return /\n([A-Za-z_][\w.]*(?:: [^\n]*)?)\s*$/.exec(message)?.[1] ?? message
   }
@@ -90,7 +90,7 @@ type Outcome = string | ((match: string, groups: readonly (string | undefined)[]
  */
 const unmasked: Outcome = match => match
 const RULES: readonly (readonly [expression: string, outcome: Outcome])[] = [
-  // URLs, and data in URLs' form.
+  // URLs, including data URLs.
   [String.raw`\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s'"<>\x60)\]}]+|\bdata:[\w/+.-]+;base64,[\w+/=]+`, '<url>'],
   [String.raw`[\p{L}\p{N}_.+-]+@[\w-]+(?:\.[\w-]+)+`, '<email>'],
   // Times.
@@ -149,7 +149,7 @@ const RULES: readonly (readonly [expression: string, outcome: Outcome])[] = [
       String.raw`|SQL\d{4}N|AADSTS\d+|error:? -3\d{4})\b|\bERROR \d{4} \(\w{5}\)|\bcurl: \(\d{1,2}\)`,
     unmasked
   ],
-  // An HTTP status without these words, if it cannot be a number of things.
+  // An HTTP status without these words, if it cannot be a quantity.
   [
     String.raw`\b(?:returned|returns|responded(?: with)?|response|got|gave|received|failed(?: with)?|error):? ` +
       `(?:an? )?` +
@@ -283,7 +283,7 @@ const NUMBER = new RegExp(
   `^(?:\\d+(?:[._]\\d+)*(?:e[+-]?\\d+)?)(?:-?${UNITS})?(?:\\d+(?:\\.\\d+)?${UNITS})*$|^\\d+(?:[-/]\\d+)+$`,
   'i'
 )
-/** Names of encodings and protocols, and words of programs, which are the same in each message of a fault. */
+/** Names of encodings, protocols and programs, which are the same in each message of a fault. */
 const PLAIN =
   /^(?:utf-?(?:8|16|32)|latin-?1|iso-8859-1|cp125\d|base(?:32|64)|sha-?(?:1|256|512)|md5|u?int(?:8|16|32|64)|float(?:16|32|64)|ipv[46]|http\/?[123](?:\.[01])?|h2|s3|ec2|oauth2?|oauth2\.0|tls1?(?:\.[0-3])?|tlsv1(?:\.[0-3])?|x509|python[23]?|v\d|k8s|log4j|e2e|i18n|x86_64|arm64)$/i
 
@@ -291,7 +291,7 @@ function wordOrNumber(match: string): string {
   if (!/\p{N}/u.test(match)) return isRandom(match) ? '<id>' : match
   if (PLAIN.test(match)) return match
   if (NUMBER.test(match)) return '<number>'
-  // Words joined by a character that also separates them, such as the last of `limit:5`, are judged one by one.
+  // Words joined by a character that also separates them, such as the last of `limit:5`, are checked one by one.
   const joint = /[:=#]/.exec(match)
   if (joint !== null) {
     const [head, tail] = [match.slice(0, joint.index), match.slice(joint.index + 1)]
@@ -301,8 +301,8 @@ function wordOrNumber(match: string): string {
 }
 
 /**
- * Returns whether a word without digits is an id: a part of it is long, and changes between capital and small letters
- * more often than names that people write.
+ * Returns whether a word without digits is an id: a part of it is long, and switches between upper and lower case more
+ * often than names that people write.
  */
 function isRandom(word: string): boolean {
   return word.split(/[-_.:/+=]/).some(part => {
@@ -317,7 +317,7 @@ const REPEATED = new RegExp(`(${PLACEHOLDER})(?:(?:,| and| or|, and|, or|;| \\||
 const PLURAL =
   /(<number> (?:validation )?(?!(?:does|exceeds|gets|has|is|needs|takes|uses|waits|was)\b)\p{L}{3,}?)(ies|(?<![sui])s)(?!\p{L})/gu
 
-/** Makes lists of values of any length equal, and singular and plural nouns. */
+/** Makes lists of values equal regardless of their length, and singular nouns equal to plural nouns. */
 function tidy(text: string): string {
   return text
     .replace(/\s+/g, ' ')

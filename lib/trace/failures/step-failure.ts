@@ -18,7 +18,7 @@ export interface FailedStep {
   readonly events: string | null
 }
 
-/** Names of attributes, of the event and of the span. The first that is a string and not empty counts. */
+/** Names of attributes, of the event and of the span. The first non-empty string counts. */
 const TYPES = ['exception.type', 'error.type']
 const MESSAGES = ['exception.message', 'error.message', 'message', 'otel.status_description']
 const EVENTS: readonly unknown[] = ['exception', 'error']
@@ -66,7 +66,7 @@ function ofOutput(kind: string, output: string | null): StepFailure | undefined 
   if (typeof value === 'string') return kind === 'tool' ? errorIn(value) : undefined
   const error = errorIn(memberOf(value, 'error'))
   if (error !== undefined) return error
-  // An erroneous result of the Model Context Protocol has a list of texts.
+  // An error result of the Model Context Protocol contains a list of texts.
   if (memberOf(value, 'isError') !== true) return undefined
   const content = memberOf(value, 'content')
   return errorIn(memberOf(Array.isArray(content) ? content[0] : undefined, 'text'))

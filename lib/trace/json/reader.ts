@@ -96,7 +96,7 @@ const FREE_OBJECT = free(() => scanner.object(), EMPTY_OBJECT)
 
 function nullable(branches: readonly Rules[]): Part {
   const [branch, none] = branches
-  if (branch === undefined || none?.type !== 'null') throw new Error('a reader knows no union but that with null')
+  if (branch === undefined || none?.type !== 'null') throw new Error('a reader supports unions only with null')
   const part = partOf(branch)
   return {
     read() {

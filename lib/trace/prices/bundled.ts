@@ -12,7 +12,7 @@ import type { Rate, TokenPrices } from './token-prices.ts'
 /** The day on which the package was published. A test compares this version with the installed version. */
 export const BUNDLED_PRICES = { version: '0.1.8', date: '2026-09-23' } as const
 
-/** A model in the list. The last prices whose condition is met apply, or else the first prices. */
+/** A model in the list. The last prices whose condition holds apply, or else the first prices. */
 export interface BundledModel {
   /** Provider and model in the list, such as `openai/gpt-4o`. */
   readonly id: string

@@ -162,7 +162,7 @@ const alreadyThere = ({ spanCount }: TraceState): Decision => ({ type: 'duplicat
 
 function decideLine(state: TraceState, { oversize }: RecordOperation, line: RestoredHead): Decision {
   const { copy } = state
-  if (copy === undefined) throw new Error('a line is decided on what was read for it')
+  if (copy === undefined) throw new Error('the state to compare with a line was not read')
   const decision = decideRestore({ ...state, copy }, line)
   if (decision.type === 'known') return alreadyThere(state)
   if (decision.type === 'contradiction') return refused('trace_id_conflict', decision.reason)

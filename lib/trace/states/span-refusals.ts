@@ -48,6 +48,6 @@ export const explainRefusals = (refusals: readonly SpanRefusal[]): string =>
     .map(({ reason, count, kinds, example }) => {
       const each = Object.entries(kinds ?? {}).map(([kind, number]) => `${number} ${kind}`)
       const which = [...(each.length === 0 ? [] : [each.join(', ')]), `such as ${example}`].join('; ')
-      return `${count} refused: spans ${REASONS[reason]} (${which})`
+      return `${count} rejected: spans ${REASONS[reason]} (${which})`
     })
     .join('; ')

@@ -40,7 +40,7 @@ export default function oidc(app: App): void {
     attempts: new AttemptCookie(app.secrets)
   }
   /** Returns the parts of the OpenID Connect sign-in. Throws `not_found` if no provider is configured. */
-  const required = () => found(parts, 'way in: no OpenID Connect provider is configured')
+  const required = () => found(parts, 'sign-in method: no OpenID Connect provider is configured')
 
   const goTo = (address: string, ...cookies: string[]): Reply => ({
     status: 302,

@@ -135,6 +135,6 @@ export default function session(app: App): void {
     const subjects = subjectsOf(email, client, session ?? undefined)
     if (await tryPassword(sql, subjects, current as string, stored)) return
     await sql.write(each => noteFailedSignIn(each, { userId: visitor.userId, client, means: 'password' }))
-    refuseField('current', 'is not the password')
+    refuseField('current', 'is incorrect')
   }
 }

@@ -117,11 +117,11 @@ function checked(view: View): View {
 /** Returns the stored view. Throws a `Refusal` if the view could not be stored. */
 function done(change: ViewChange, { name, shared }: View): ViewRow {
   if (change === 'taken') {
-    throw new Refusal('conflict', `name: ${shared ? 'a shared view' : 'one of your views'} is called ${name} already`)
+    throw new Refusal('conflict', `name: ${shared ? 'a shared view' : 'one of your views'} is already called ${name}`)
   }
   if (change === 'full') {
     const rule = shared ? 'shared views per project' : 'views of your own per project'
-    throw new Refusal('conflict', `There are at most ${MOST_VIEWS} ${rule}: delete one first.`)
+    throw new Refusal('conflict', `At most ${MOST_VIEWS} ${rule} are allowed: delete one first.`)
   }
   return found(change, 'view in this project')
 }

@@ -67,7 +67,7 @@ t.test('a round without progress is one line, and a slow one is none', async t =
   t.equal(stuck.lines.length, 1)
   letGo()
   await until(() => stuck.lines.length > 1)
-  t.match(stuck.lines[1], { level: 'info', msg: 'sweeping makes progress again' })
+  t.match(stuck.lines[1], { level: 'info', msg: 'sweeping is making progress again' })
 
   const slow = start(
     t,

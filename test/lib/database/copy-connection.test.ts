@@ -63,7 +63,7 @@ t.test('a rejected batch stores nothing and reports the first error, and the con
 t.test('accepts one batch at a time', async t => {
   const connection = await open(t)
   const first = connection.send(query('insert into notes values (1)'))
-  await t.rejects(connection.send(query('select 1')), { message: 'a batch is under way' })
+  await t.rejects(connection.send(query('select 1')), { message: 'a batch is already in flight' })
   await first
 })
 

@@ -150,8 +150,8 @@ t.test('leaves nothing of a failed migration, and keeps the earlier ones', async
 
 t.test('rejects a gap, a repetition or a stray file in the numbering', async t => {
   const cases: [names: string[], culprit: RegExp][] = [
-    [['0001-a.sql', '0003-c.sql'], /^sql\/0003-c\.sql stands where a file numbered 0002 should$/],
-    [['0001-a.sql', '0001-b.sql'], /^sql\/0001-b\.sql stands where a file numbered 0002 should$/],
+    [['0001-a.sql', '0003-c.sql'], /^sql\/0003-c\.sql must have the number 0002$/],
+    [['0001-a.sql', '0001-b.sql'], /^sql\/0001-b\.sql must have the number 0002$/],
     [['0002-b.sql'], /numbered 0001/],
     [['1-a.sql'], /numbered 0001/],
     [['0001-A.sql'], /numbered 0001/],

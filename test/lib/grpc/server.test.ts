@@ -126,7 +126,7 @@ t.test('the same trace sent over HTTP is recognised, and rejected spans are coun
   t.match((await service.call('GET', `/api/v1/traces/${traceId}`)).body.trace, { spanCount: 1 })
   const { bytes } = await call(TRACES, exportOf(span, bad), authorization, { gzip: true })
   t.match(Response.decode(bytes as Buffer).toJSON(), {
-    partialSuccess: { rejectedSpans: '1', errorMessage: /^1 refused: spans without a valid trace id/ }
+    partialSuccess: { rejectedSpans: '1', errorMessage: /^1 rejected: spans without a valid trace id/ }
   })
   t.match(await call(METRICS, Buffer.from('0a00', 'hex'), authorization), { status: 'OK', bytes: { length: 0 } })
 })

@@ -51,7 +51,7 @@ t.test('an outline of a search distinguishes the traces, and says how to get the
 
 t.test('an empty list without a hint says whether more may follow', async t => {
   const none = { ...PAGES.traces, traces: [], nextCursor: null }
-  t.match(JSON.parse(outlined('traces', none)).note, /^No trace matches\.$/)
+  t.match(JSON.parse(outlined('traces', none)).note, /^No traces match\.$/)
   const more = { ...PAGES.sessions, sessions: [], nextCursor: 'x' }
   t.match(JSON.parse(outlined('sessions', more)).note, /^More may follow: call again with nextCursor as after\.$/)
   const changes = (caughtUp: boolean) =>

@@ -90,7 +90,7 @@ t.test('invalid calls are protocol errors', async t => {
     [request('tools/call', undefined), -32602, /params\.name: must be a string/],
     [callOf('echo', []), -32602, /params\.arguments: must be an object/],
     [callOf('echo', null), -32602, /params\.arguments: must be an object/],
-    [request('tools/list', { cursor: 'x' }), -32602, /one page only/],
+    [request('tools/list', { cursor: 'x' }), -32602, /only one page/],
     [request('prompts/list', {}), -32601, /Method not found/]
   ]
   for (const [message, code, said] of table) {

@@ -174,8 +174,8 @@ t.test('gzipped input is decompressed, in chunks of any size', async t => {
   t.match(await importInto(projectId, packed), { imported: 40, problems: [], bytes: packed.length })
   t.match(await importInto(projectId, packed, { piece: 1 }), { skipped: 40, problems: [] })
   for (const [broken, message] of [
-    [packed.subarray(0, -9), /gzip of the file cannot be unpacked: unexpected end of file; \d+ imported so far/],
-    [Buffer.from('1f8bff', 'hex'), /gzip of the file cannot be unpacked: .*; 0 imported so far/]
+    [packed.subarray(0, -9), /gzipped file cannot be decompressed: unexpected end of file; \d+ imported so far/],
+    [Buffer.from('1f8bff', 'hex'), /gzipped file cannot be decompressed: .*; 0 imported so far/]
   ] as const) {
     await t.rejects(importInto(projectId, broken), { name: 'AdminError', message })
   }

@@ -262,25 +262,28 @@ const inSnakeCase = (value: unknown): unknown =>
       : value
 const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
-t.test('JSON with snake_case names is read alike, even if only some names have that form, or if it is large', async () => {
-  fc.assert(
-    fc.property(otlpRequest, fc.boolean(), (request, isLarge) => {
-      const { resourceSpans } = request
-      const spans = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)).length
-      const copies = isLarge && spans > 0 ? Math.floor(MOST_WHOLE / spans) + 1 : 1
-      const whole = { resourceSpans: repeat(resourceSpans, copies) }
-      const spansAlone = {
-        resourceSpans: whole.resourceSpans.map(resource => ({
-          ...resource,
-          scopeSpans: resource.scopeSpans.map(scope => ({ ...scope, spans: inSnakeCase(scope.spans) }))
-        }))
-      }
-      const scopesAlone = { resourceSpans: inSnakeCase(whole.resourceSpans) }
-      const expected = readAll(ENCODERS.json(whole), 'json')
-      for (const sent of [inSnakeCase(whole), spansAlone, scopesAlone]) {
-        assert.deepEqual(readAll(ENCODERS.json(sent as object), 'json'), expected)
-      }
-    }),
-    runs(2)
-  )
-})
+t.test(
+  'JSON with snake_case names is read alike, even if only some names have that form, or if it is large',
+  async () => {
+    fc.assert(
+      fc.property(otlpRequest, fc.boolean(), (request, isLarge) => {
+        const { resourceSpans } = request
+        const spans = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)).length
+        const copies = isLarge && spans > 0 ? Math.floor(MOST_WHOLE / spans) + 1 : 1
+        const whole = { resourceSpans: repeat(resourceSpans, copies) }
+        const spansAlone = {
+          resourceSpans: whole.resourceSpans.map(resource => ({
+            ...resource,
+            scopeSpans: resource.scopeSpans.map(scope => ({ ...scope, spans: inSnakeCase(scope.spans) }))
+          }))
+        }
+        const scopesAlone = { resourceSpans: inSnakeCase(whole.resourceSpans) }
+        const expected = readAll(ENCODERS.json(whole), 'json')
+        for (const sent of [inSnakeCase(whole), spansAlone, scopesAlone]) {
+          assert.deepEqual(readAll(ENCODERS.json(sent as object), 'json'), expected)
+        }
+      }),
+      runs(2)
+    )
+  }
+)

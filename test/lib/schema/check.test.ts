@@ -91,7 +91,7 @@ t.test('names the field and the rule', async t => {
     [
       ingest,
       withTrace({ costUsd: Infinity }),
-      'trace.costUsd: must be at most 1.7976931348623157e+308, as a double is'
+      'trace.costUsd: must be at most 1.7976931348623157e+308, the largest double'
     ],
     [ingest, withTrace({ costUsd: -Infinity }), 'trace.costUsd: must be at least 0'],
     [ingest, withTrace({ costUsd: '1' }), 'trace.costUsd: must be a number'],
@@ -124,18 +124,18 @@ t.test('names the field and the rule', async t => {
     [score, { name: 'a', dataType: 'integer', value: 1 }, 'dataType: must be one of numeric, categorical, boolean'],
     [score, { name: 'a', dataType: ['numeric'], value: 1 }, 'dataType: must be one of numeric, categorical, boolean'],
     [score, { name: 'a', dataType: 'numeric' }, 'value: is required'],
-    [score, { name: 'a', dataType: 'numeric', value: null }, 'value: must be a number, as dataType is numeric'],
+    [score, { name: 'a', dataType: 'numeric', value: null }, 'value: must be a number, because dataType is numeric'],
     [
       score,
       { name: 'a', dataType: 'numeric', value: Infinity },
-      'value: must be at most 1.7976931348623157e+308, as a double is'
+      'value: must be at most 1.7976931348623157e+308, the largest double'
     ],
     [
       score,
       { name: 'a', dataType: 'numeric', value: -Infinity },
-      'value: must be at least -1.7976931348623157e+308, as a double is'
+      'value: must be at least -1.7976931348623157e+308, the lowest double'
     ],
-    [score, { name: 'a', dataType: 'boolean', value: 'true' }, 'value: must be a boolean, as dataType is boolean'],
+    [score, { name: 'a', dataType: 'boolean', value: 'true' }, 'value: must be a boolean, because dataType is boolean'],
     [score, { name: 'a', dataType: 'categorical', value: 'x'.repeat(201) }, 'value: must have at most 200 characters'],
     [score, { name: 'a', dataType: 'boolean', value: true, comment: 5 }, 'comment: must be a string'],
     [score, { name: 'a', dataType: 'boolean', value: true, more: 5 }, 'more: unknown field'],

@@ -192,7 +192,10 @@ t.test('rejects invalid lines, with the reason', async t => {
     [{ trace, recorded: { what: 1 } }, /recorded.what: unknown field/],
     [{ trace, scores: [{ ...score, id: 'x' }] }, /scores\[0\].id: must be 16/],
     [{ trace, scores: [score, score] }, /scores\[1\].id: must not repeat/],
-    [{ trace, scores: [{ ...score, value: 'good' }] }, /scores\[0\].value: must be a number, as dataType is numeric/],
+    [
+      { trace, scores: [{ ...score, value: 'good' }] },
+      /scores\[0\].value: must be a number, because dataType is numeric/
+    ],
     [{ trace, scores: [{ ...score, source: 'me' }] }, /scores\[0\].source: must be one of/],
     [{ trace, scores: [{ ...score, createdAt: 'now' }] }, /scores\[0\].createdAt: must be an ISO/],
     [{ trace, scores: [{ ...score, comment: '\u0000' }] }, /scores\[0\].comment: must not contain U\+0000/],

@@ -361,7 +361,7 @@ t.test('people set, change and remove their password, which ends their other ses
   t.match(await change({ password: 'another password' }), { status: 400, body: { error: { message: /^current: is/ } } })
   t.match(await change({ current: 'wrong', password: 'another password' }), {
     status: 400,
-    body: { error: { message: 'current: is not the password' } }
+    body: { error: { message: 'current: is incorrect' } }
   })
   t.equal((await change({ current: PASSWORD, password: 'another password' })).status, 200)
   t.equal((await change({ current: 'another password', password: null })).status, 200)

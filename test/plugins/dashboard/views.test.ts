@@ -25,11 +25,11 @@ const save = async ({ ask }: Person, view: object) => ask('POST', `${P}/views`, 
 t.test('everyone has private views, and members can share some', async t => {
   const own = await save(viewer, { name: ' Failures ' })
   t.match(own, { status: 201, body: { view: { ...VIEW, shared: false } } })
-  t.match(await save(viewer, {}), conflict(/^name: one of your views is called Failures already$/))
+  t.match(await save(viewer, {}), conflict(/^name: one of your views is already called Failures$/))
   t.match(await save(viewer, { shared: true }), forbidden)
   const shared = await save(member, { shared: true })
   t.match(shared, { status: 201, body: { view: { shared: true } } })
-  t.match(await save(member, { shared: true }), conflict(/^name: a shared view is called Failures already$/))
+  t.match(await save(member, { shared: true }), conflict(/^name: a shared view is already called Failures$/))
   t.equal((await save(member, {})).status, 201, 'a private one with the same name')
   t.same(await names(viewer), ['Failures', 'Failures (shared)'])
   await service.makeProject('second')
@@ -89,11 +89,11 @@ t.test(`there are at most ${MOST_VIEWS} private views, and as many shared ones`,
     )
   await fill(`(select id from users where email = 'collector@example.com')`)
   const own = { ...VIEW, name: 'one more' }
-  t.match(await ask('POST', `${P}/views`, { body: own }), conflict(/^There are at most 100 views of your own/))
+  t.match(await ask('POST', `${P}/views`, { body: own }), conflict(/^At most 100 views of your own/))
   const shared = await ask('POST', `${P}/views`, { body: { ...own, shared: true } })
   t.equal(shared.status, 201)
   const path = `${P}/views/${shared.body.view.id}`
-  t.match(await ask('PATCH', path, { body: { shared: false } }), conflict(/^There are at most 100 views of your own/))
+  t.match(await ask('PATCH', path, { body: { shared: false } }), conflict(/^At most 100 views of your own/))
   t.equal((await ask('PATCH', path, { body: { query: '' } })).status, 200, 'an existing one can be changed')
 })
 

@@ -100,12 +100,12 @@ t.test('other records are counted and reported once, and messages without a span
     body: {
       partialSuccess: {
         rejectedLogRecords: '2',
-        errorMessage: '2 refused: messages must have the ids of a trace and a span'
+        errorMessage: '2 rejected: messages must have the ids of a trace and a span'
       }
     }
   })
   const told = await call('POST', PATH, { body: encodeLogs(logsOf([lost])), headers: PROTOBUF })
-  t.match(told, { status: 200, headers: PROTOBUF, text: /1 refused/ })
+  t.match(told, { status: 200, headers: PROTOBUF, text: /1 rejected/ })
   const { text } = await call('GET', '/metrics')
   for (const [kind, count] of Object.entries({ messages: 1, unplaced: 3, others: 3 })) {
     t.match(text, new RegExp(`^spoor_log_records_total\\{kind="${kind}"\\} ${count}$`, 'm'))

@@ -137,7 +137,7 @@ t.test('spans that cannot be stored are counted and reported, and the rest is st
   const many = Array.from({ length: 205 }, () => child())
   t.match(
     await send(root, ...many),
-    rejected(26, /^26 refused: spans beyond OTLP_MAX_SPANS, whose last 10% .* \(26 custom; such as span/)
+    rejected(26, /^26 rejected: spans beyond OTLP_MAX_SPANS, whose last 10% .* \(26 custom; such as span/)
   )
   t.match((await read(traceId)).trace, { status: 'ok', spanCount: 180 })
 
@@ -378,7 +378,7 @@ t.test("responds in the request's encoding, with or without gzip", async t => {
   t.match(await post('', PROTOBUF), { status: 200, text: '', headers: PROTOBUF }, 'no spans, no bytes')
   // Field 1 (ResourceSpans) > field 2 (ScopeSpans) > field 2 (an empty Span).
   const refused = await post(Buffer.from('0a0412021200', 'hex'), PROTOBUF)
-  t.match(refused, { status: 200, headers: PROTOBUF, text: /1 refused: spans without a valid trace id/ })
+  t.match(refused, { status: 200, headers: PROTOBUF, text: /1 rejected: spans without a valid trace id/ })
   t.match(await post('{"resourceSpans":[]}', json), ALL_STORED, 'a request without spans')
 })
 

@@ -196,7 +196,7 @@ t.test('the dashboard responds to any request as it should, and continues', asyn
 })
 
 /** Returns whether a line of the log reports something other than rejected spans of an export. */
-const isWarning = (line: string): boolean => line !== '' && !/"msg":"of an export in OTLP, \d+ refused: /.test(line)
+const isWarning = (line: string): boolean => line !== '' && !/"msg":"OTLP export: \d+ rejected: /.test(line)
 
 /** Checks that a response is neither a 429 nor a 5xx, and has the specification's format. */
 function checkAnswer({ method, path }: FuzzRequest, { status, headers, body, text }: Answer): void {

@@ -1,5 +1,5 @@
 """
-A step of a trace: what traces and spans have in common, and spans.
+The steps of a trace: the common base of traces and spans, and spans themselves.
 
 One step of a client is current: the next step becomes its child. Coroutines inherit the current step, and
 `context_executor` passes it to threads.
@@ -31,7 +31,7 @@ P = ParamSpec("P")
 
 
 class Owner(Protocol):
-    """What a span needs of its trace."""
+    """The parts of its trace that a span needs."""
 
     id: str
     pid: int
@@ -75,7 +75,7 @@ class Owner(Protocol):
 class Reading(Protocol):
     """The reading of a stream whose span ends with it."""
 
-    #: Whether the application has left the stream, or forgotten it.
+    #: Whether the application has abandoned or released the stream.
     is_left: bool
 
     def stop(self) -> None:
@@ -91,7 +91,7 @@ class Score(NamedTuple):
 
 def new_id(length: int) -> str:
     """
-    Returns a random id of this many bytes, which is also unique after a fork. Ids of zeros are invalid in W3C Trace
+    Returns a random id of this many bytes, which is also unique after a fork. All-zero ids are invalid in W3C Trace
     Context.
     """
     while True:
@@ -101,7 +101,7 @@ def new_id(length: int) -> str:
 
 
 def time_or_now(given: Time | None, clock: Clock, name: str, problem: Callable[[str], None]) -> int:
-    """Returns a time that the application has given. A time that cannot be read is reported."""
+    """Returns a time from the application. A time that cannot be read is reported."""
     found = nanoseconds_of(given)
     if found is None and given is not None:
         problem(
@@ -125,7 +125,7 @@ def harmless(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[
 
 
 class Step:
-    """What traces and spans have in common."""
+    """The common base of traces and spans."""
 
     trace: Owner
     id: str
@@ -495,7 +495,7 @@ class Span(Step):
         return self._status or "unset"
 
     def __del__(self) -> None:
-        # Nothing can end the span anymore. It is recorded nevertheless.
+        # Nothing can end the span any longer, but it is still recorded.
         if not getattr(self, "_is_ended", True):
             self.trace.dropped(self)
 
@@ -507,11 +507,13 @@ class Span(Step):
             self.end(status=self._status or "unset")
 
     def left(self, is_freed: bool) -> None:
-        """Called by finalisers when the span's stream is left. The span ends with its trace, or soon if it is freed."""
+        """
+        Called by finalisers when the span's stream is abandoned. The span ends with its trace, or soon if it is freed.
+        """
         if not self._is_ended and (is_freed or self.trace.is_ended):
             self.trace.dropped(self)
 
     def settle(self) -> None:
-        """Ends the span if its stream has been left."""
+        """Ends the span if its stream has been abandoned."""
         if self.reading is not None and self.reading.is_left:
             self.reading.stop()

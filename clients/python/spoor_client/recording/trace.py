@@ -33,7 +33,7 @@ _JOINED_BYTES = 1_000_000
 
 
 class Recorder(Protocol):
-    """What a trace needs of its client."""
+    """The parts of its client that a trace needs."""
 
     @property
     def context(self) -> Context: ...
@@ -242,8 +242,8 @@ class Trace(Step):
 
     def _exceed(self) -> None:
         """
-        Called when a span begins that the API for whole traces would not accept. The trace is then sent by OTLP, which
-        accepts more spans, unless its start has been sent.
+        Called when a span begins that the API for whole traces would not accept. The trace is then sent over OTLP,
+        which accepts more spans, unless its start has been sent.
         """
         if self._root_id is None and not self.is_live:
             self._join()
@@ -255,7 +255,7 @@ class Trace(Step):
         )
 
     def _join(self) -> None:
-        """Makes the trace one that is sent by OTLP, with a span for the trace itself."""
+        """Makes the trace one that is sent over OTLP, with a span for the trace itself."""
         self._root_id = self._root_id or new_id(8)
         self._spans.most = document.MAX_JOINED_SPANS
 
@@ -353,7 +353,7 @@ class Trace(Step):
         self._usage = {}
 
     def settle(self) -> None:
-        """Ends the spans whose streams have been left."""
+        """Ends the spans whose streams have been abandoned."""
         if self.is_of_this_process:
             with self._lock:
                 for span in list(self._held_spans):
@@ -427,7 +427,7 @@ class Trace(Step):
         self._fit(size_of(head))
         sizes = [size_of(text) for text in (head, self._metadata_text, *self._values.values())]
         if sum(sizes) + self._spans.size > BODY_BUDGET:
-            # The trace is sent in several requests, like a live trace, so that nothing must be cut.
+            # The trace is sent in several requests, like a live trace, so that nothing needs to be cut.
             self.is_live = True
             self._put_start(DOCUMENT_BUDGET)
             self._put_end(DOCUMENT_BUDGET)

@@ -40,8 +40,8 @@ class Do(enum.Enum):
     LATER = "send this again later, and other traces meanwhile"
     STOP = "the key is rejected: keep everything"
     DIVIDE = "it is too large: send it in smaller parts"
-    DOUBT = "the trace had ended before: its end tells whether it is this very trace"
-    DROP = "it will never be taken"
+    DOUBT = "the trace had already ended: the response to its end shows whether it is this trace"
+    DROP = "it will never be accepted"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _judge_success(kind: PartKind, answer: Answer, failures: int) -> Verdict:
         return Verdict(Do.WAIT, f"HTTP {answer.status} that is not from spoor", backoff(failures))
     rejected = body.get("partialSuccess") if kind == "otlp" else None
     if isinstance(rejected, dict) and int(rejected.get("rejectedSpans") or 0) > 0:
-        return Verdict(Do.DROP, f"{rejected['rejectedSpans']} spans are refused: {rejected.get('errorMessage')}")
+        return Verdict(Do.DROP, f"{rejected['rejectedSpans']} spans were rejected: {rejected.get('errorMessage')}")
     return Verdict(Do.DONE)
 
 

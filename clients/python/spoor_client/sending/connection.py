@@ -48,7 +48,7 @@ class Server:
 
 class _TimedReader(io.RawIOBase):
     """
-    Reads until a deadline. A socket's own timeout starts anew with each byte, so a server that sends one byte at a time
+    Reads until a deadline. A socket's own timeout restarts with each byte, so a server that sends one byte at a time
     could hold up a reader for hours.
     """
 
@@ -68,7 +68,7 @@ class _TimedReader(io.RawIOBase):
 
 
 class _TimedSocket:
-    """What a response needs of its socket."""
+    """The parts of a socket that a response needs."""
 
     def __init__(self, connected: socket.socket, deadline: float) -> None:
         self._reader = _TimedReader(connected, deadline)
@@ -92,7 +92,7 @@ class Connection:
         self._authorization = f"Bearer {server.key}"
         self._kept: http.client.HTTPConnection | None = None
         self._used_at = 0.0
-        #: No request takes longer than until this time.
+        #: Every request ends by this time.
         self.deadline = float("inf")
 
     def request(

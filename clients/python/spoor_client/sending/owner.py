@@ -31,10 +31,10 @@ class Claim(enum.Enum):
     """How a client treats an entry that no process is sending."""
 
     TAKE = "it is ours"
-    ASK = "the server has to say first which project and environment our key is for"
+    ASK = "the server must first say which project and environment our key belongs to"
     SPARE = "another client of this process takes it"
     OTHER = "it was recorded with another key"
-    UNNAMED = "an earlier version did not say whose it is, and this process has several keys"
+    UNNAMED = "an earlier version did not record its owner, and this process has several keys"
 
 
 class Owner:

@@ -1,4 +1,4 @@
-"""The outcome of everything that was given to the client."""
+"""The outcome of everything that was passed to the client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Result:
 
     #: Number of traces that the server has confirmed as stored.
     sent: int = 0
-    #: Number of traces that still wait, in memory or in the spool.
+    #: Number of traces that are still waiting, in memory or in the spool.
     kept: int = 0
     #: The last thousand losses.
     lost: list[Loss] = field(default_factory=list)

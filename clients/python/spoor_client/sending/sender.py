@@ -144,7 +144,7 @@ class Sender:
 
     def wait(self, timeout: float, *, is_patient: bool = True) -> None:
         """
-        Waits until everything is sent, the time is over, the key is rejected or, without patience, the server is
+        Waits until everything is sent, the time is up, the key is rejected or, without patience, the server is
         unreachable.
         """
         with self._changed:

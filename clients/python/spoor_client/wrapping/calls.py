@@ -16,7 +16,7 @@ from ..recording.step import Span
 from .results import Called, finish
 from .wires.answer import Answer, Content, Reader
 
-#: Parameters that concern the transport, and not the model.
+#: Parameters that concern the transport, not the model.
 _TRANSPORT = frozenset(
     (
         *("extra_headers", "extra_query", "extra_body", "timeout", "stream", "stream_options"),
@@ -64,7 +64,7 @@ def resource_of(library: Any, path: str) -> Any:
 
 
 def record_calls(client: Client, resource: Any, names: Sequence[str], method: Method) -> None:
-    """Replaces this object's own functions by recording functions."""
+    """Replaces this object's own functions with recording functions."""
     _replace(client, resource, names, lambda function: _recording(client, function, method))
 
 
@@ -141,7 +141,7 @@ def is_of_another_client(client: Client, *resources: Any) -> bool:
             owner = getattr(function, _MARK, None)
             if owner is not None and owner is not client:
                 client.problem(
-                    "this object is already recorded by another client of spoor, and stays so: "
+                    "this object is already recorded by another spoor client, which keeps it: "
                     "wrap a separate object for each project"
                 )
                 return True
@@ -227,7 +227,7 @@ def _is_given(value: Any) -> bool:
 
 
 def _setting(value: Any) -> Any:
-    """A class that gives the format of an answer is recorded by its JSON schema."""
+    """A class that defines a response format is recorded as its JSON schema."""
     if not isinstance(value, type):
         return value
     schema = getattr(value, "model_json_schema", None)

@@ -1,9 +1,10 @@
 """
-Records the result of a call: a whole answer, a stream as it is read, or a raw response when the application parses it.
+Records the result of a call: a whole response, a stream as it is read, or a raw response when the application parses
+it.
 
 A stream remains the library's own object. Its source is replaced by one that shows each event to the call's reader. A
-span ends when its stream has been read, is closed or freed. If a loop is left by `break`, the application could still
-go on reading, so the span ends with its trace.
+span ends when its stream has been read, is closed or freed. If a loop ends with `break`, the application could still
+continue reading, so the span ends with its trace.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _record_whole(result: Any, called: Called) -> None:
 
 
 def content_of(model: Any) -> Content:
-    """Returns the content of one of the library's objects, of whatever version of pydantic."""
+    """Returns the content of one of the library's objects, of any version of pydantic."""
     if isinstance(model, Mapping):
         return model
     # The names and fields are those that the server sent. The libraries do not validate what servers send, so warnings
@@ -131,7 +132,7 @@ class StreamReading:
         #: Whether the library is producing an event. It then also closes the response itself.
         self.is_turning = False
         self.is_left = False
-        #: Taken by whoever ends the span: the reader, its trace, or a thread that drops what was freed.
+        #: Acquired by the one that ends the span: the reader, its trace, or a thread that drops what was freed.
         self._ending = threading.Lock()
         self.span.reading = self
 
@@ -155,11 +156,11 @@ class StreamReading:
             self.end(error)
 
     def stop(self) -> None:
-        """Called if the application reads no further."""
+        """Called if the application stops reading."""
         self.end(is_whole=False)
 
     def leave(self, is_freed: bool) -> None:
-        """Called by finalisers, which may interrupt any code, so it only takes notes."""
+        """Called by finalisers, which may interrupt any code, so it only records what happened."""
         self.is_left = True
         self.span.left(is_freed)
 

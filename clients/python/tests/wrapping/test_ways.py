@@ -311,7 +311,7 @@ def test_an_object_is_recorded_by_one_client(server: Server, wire: WireServer, t
     openai.with_options(timeout=9).chat.completions.create(**CHAT)
     assert (first.flush(20).sent, second.flush(20).sent) == (2, 0)
     assert problems == [
-        "this object is already recorded by another client of spoor, and stays so: "
+        "this object is already recorded by another spoor client, which keeps it: "
         "wrap a separate object for each project"
     ]
 

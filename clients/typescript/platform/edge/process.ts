@@ -1,6 +1,6 @@
 /**
- * The process on platforms without Node's modules: workerd, edge runtimes and browsers. The package's build puts the
- * files of this folder in the place of those in platform/node.
+ * The process on platforms without Node's modules: workerd, edge runtimes and browsers. The package's build replaces
+ * the files in platform/node with those in this folder.
  */
 import type { Step } from '../../record/step.ts'
 import type { Context, Platform } from '../types.ts'

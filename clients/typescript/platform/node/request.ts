@@ -1,13 +1,16 @@
 /**
- * Requests over persistent connections of node:http. A request in the background does not hold the process: at its
- * natural end, the process then sends for a limited time (send/exit.ts), even if the service never answers.
+ * Requests over persistent connections of node:http. A background request does not keep the process alive: when the
+ * process ends by itself, it sends for a limited time (send/exit.ts), even if the service never responds.
  */
 import { Agent, type IncomingMessage, request as overHttp } from 'node:http'
 import { request as overTls, Agent as TlsAgent } from 'node:https'
 import type { ServerAnswer } from '../../send/answer.ts'
 import type { Outgoing, Wire } from '../types.ts'
 
-/** Idle connections are closed before servers close them, usually after 5 s, because a request could meet the end. */
+/**
+ * Idle connections are closed before servers close them, usually after 5 s, because a request could be sent just as the
+ * server closes its connection.
+ */
 const IDLE_MS = 4000
 const kept = { keepAlive: true, maxSockets: 8, timeout: IDLE_MS }
 
@@ -35,7 +38,7 @@ function sendOnce(
     const request = (isTls ? overTls : overHttp)(url, { method, agent, headers: { ...headers, ...length } })
     const abort = () => void request.destroy(signal.reason)
     signal.addEventListener('abort', abort)
-    // A connection is shared: each request decides for itself.
+    // Requests share connections, so each request sets whether its connection keeps the process alive.
     request.on('socket', socket => (isBackground ? socket.unref?.() : socket.ref?.()))
     request.on('response', response => {
       textOf(response).then(text => {

@@ -1,4 +1,4 @@
-/** Reads answers of Anthropic's Messages API, whole and streamed. */
+/** Reads responses from Anthropic's Messages API, whole and streamed. */
 import { type Answered, type CallBody, type Collector, failureOf } from '../model-call.ts'
 import { isRecord } from './merge.ts'
 import { defined, tokenCount } from './usage.ts'
@@ -43,7 +43,7 @@ export function collectAnthropic(): Collector {
     add(event) {
       const { type, index, delta } = event
       if (type === 'message_start') {
-        // This event's count of output tokens is provisional. The last event has the real one.
+        // This event's count of output tokens is provisional. The last event has the final one.
         const { output_tokens: _, ...usage } = event.message.usage ?? {}
         whole = { ...event.message, usage }
       } else if (type === 'content_block_start') blocks.set(index, structuredClone(event.content_block))

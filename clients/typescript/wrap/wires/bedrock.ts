@@ -1,4 +1,4 @@
-/** Reads answers of Amazon Bedrock's Converse API, whole and streamed. */
+/** Reads responses from Amazon Bedrock's Converse API, whole and streamed. */
 import type { Answered, CallBody, Collector } from '../model-call.ts'
 import { isRecord } from './merge.ts'
 import { defined, tokenCount } from './usage.ts'

@@ -1,4 +1,4 @@
-/** Reads answers of Google's Gemini API, whole and streamed. */
+/** Reads responses from Google's Gemini API, whole and streamed. */
 import type { Answered, CallBody, Collector } from '../model-call.ts'
 import { isRecord, recordsIn } from './merge.ts'
 import { defined, tokenCount } from './usage.ts'

@@ -49,7 +49,7 @@ function mergedList(before: Piece[], pieces: readonly Piece[]): Piece[] {
   return list
 }
 
-/** Returns the place of the part that a piece continues; -1 if the piece is a part of its own. */
+/** Returns the index of the part that a piece continues; -1 if the piece is a part of its own. */
 function placeOf(list: readonly Piece[], piece: Piece): number {
   if (!isRecord(piece) || !TEXT_PARTS.has(piece.type)) return -1
   const isSame = (part: Piece) => isRecord(part) && part.type === piece.type && part.index === piece.index

@@ -1,9 +1,9 @@
-/** Reads answers of Ollama's API, whole and streamed. */
+/** Reads responses from Ollama's API, whole and streamed. */
 import type { Answered, CallBody, Collector } from '../model-call.ts'
 import { isRecord, mergeInto, recordsIn } from './merge.ts'
 import { defined, tokenCount } from './usage.ts'
 
-/** Reads an answer of `chat`, with a message, or of `generate`, with a text. */
+/** Reads a response from `chat`, with a message, or from `generate`, with a text. */
 export function readOllama({ model, message, response, thinking, ...body }: CallBody): Answered {
   return {
     output: isRecord(message) ? withCalls(message) : thinking ? { response, thinking } : response,

@@ -1,5 +1,5 @@
 /**
- * Reads answers of OpenAI's chat API, whole and streamed, from OpenAI and from the many servers that imitate it.
+ * Reads responses from OpenAI's chat API, whole and streamed, from OpenAI and from the many servers that imitate it.
  * test/fixtures/wires/openai-chat.json lists what they really send.
  */
 import { type Answered, type CallBody, type Collector, failureOf } from '../model-call.ts'

@@ -1,6 +1,6 @@
 /**
- * Reads answers of OpenAI's Responses API, whole and streamed. The last event usually contains the whole answer, but a
- * stream may end early, and some proxies leave the output of the last event empty.
+ * Reads responses from OpenAI's Responses API, whole and streamed. The last event usually contains the whole response,
+ * but a stream may end early, and some proxies leave the output of the last event empty.
  */
 import { type Answered, type CallBody, type Collector, failureOf } from '../model-call.ts'
 import { isRecord } from './merge.ts'

@@ -1,5 +1,5 @@
 /**
- * Sorts a project's sessions or users by their traces of a period: by cost, tokens, errors or number of traces. The
+ * Sorts a project's sessions or users by their traces in a period: by cost, tokens, errors or number of traces. The
  * newest traces of the period are added up one by one, so the work is limited, and sums cover the period alone.
  */
 import type { Sql } from 'postgres'

@@ -1,10 +1,13 @@
-/** Reads what a list of sessions shows besides sums: the first question, users, time and scores of each session. */
+/**
+ * Reads the fields that a list of sessions shows besides sums: the first question, users, time and scores of each
+ * session.
+ */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
 import { MAX_SCORES } from '../../../schema/input.ts'
 import { readFoundSummaries } from '../../finding/found-summaries.ts'
 
-/** Maximum numbers of a session's newest traces that are looked at, and of users and names of scores listed. */
+/** Maximum numbers of a session's newest traces that are read, and of users and names of scores listed. */
 const MOST_OF_SESSION = 200
 const MOST_USERS = 3
 const MOST_NAMES = 3

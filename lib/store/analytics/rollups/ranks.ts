@@ -1,10 +1,12 @@
 /** SQL that ranks groups of traces or steps by their numbers. */
 import type { UsageSort } from '../../../schema/field-values.ts'
 
-/** The sorts by sums; a duration is no sum. */
+/** The sort orders that use sums. Durations are not sums. */
 type SummedSort = Exclude<UsageSort, 'duration'>
 
-/** SQL expressions by which groups are ranked, over their items or sums. The count is that of a group's traces. */
+/**
+ * SQL expressions by which groups are ranked, over their items or sums. The count is the number of a group's traces.
+ */
 export const rankOf = (sort: SummedSort, traces: string, filter = ''): string =>
   ({
     traces: traces,
@@ -17,8 +19,8 @@ export const rankOf = (sort: SummedSort, traces: string, filter = ''): string =>
 export const RANKED_BY: readonly SummedSort[] = ['traces', 'errors', 'tokens', 'cost']
 
 /**
- * SQL for the best rank that a group has by any of its numbers. Of n groups for each number, the first by this rank
- * include the first n by each number. Groups with equal numbers are ranked by their traces.
+ * SQL for a group's best rank by any of its numbers. If n groups are wanted for each number, the first groups by this
+ * rank include the first n by each number. Groups with equal numbers are ranked by their traces.
  */
 export const bestRankOf = (traces: string, filter = ''): string => {
   const ranks = RANKED_BY.map(

@@ -34,9 +34,9 @@ export async function readTotal(sql: Sql, projectId: number, period: Period, fil
 }
 
 /**
- * Reads the sums of the groups that are first by any of their numbers, those with the most traces first. A final entry
- * sums all remaining groups; `others` is their number. Names beyond the limits of lib/rollups/name-limits.ts count as
- * one group.
+ * Reads the sums of the groups that rank first by any of their numbers. Groups with the most traces come first. A final
+ * entry sums all remaining groups; `others` is their number. Names beyond the limits of lib/rollups/name-limits.ts
+ * count as one group.
  */
 export async function readTotals(
   sql: Sql,

@@ -1,5 +1,5 @@
 /**
- * Reads which part of a period's costs spoor computed. Rollups do not record it, so the background stores it by
+ * Reads which part of a period's costs spoor computed. Rollups do not record this, so background work stores it by
  * environment, model and name, like the sums by user (made-hours.ts). Traces of other hours are read one by one.
  */
 import type { Sql } from 'postgres'
@@ -28,15 +28,15 @@ export interface ComputedAsked extends Omit<PlanAsked, 'field'> {
 }
 
 interface CostRow extends SameGroup {
-  /** Whether it sums the groups that are not stored separately. */
+  /** Whether the row sums the groups that are not stored separately. */
   readonly isRest: boolean
   readonly computed: number
 }
 
 /**
- * Returns the sums with their computed costs. They remain null if an hour is too large to be read, and by group if the
- * period has more groups than are stored. Call this function in the snapshot in which `sums` were read. `mostLive` is
- * for tests.
+ * Returns the sums with their computed costs. The costs remain null if an hour is too large to be read; the costs of
+ * groups also remain null if the period has more groups than are stored. Call this function in the snapshot in which
+ * `sums` were read. `mostLive` is for tests.
  */
 export async function withComputedCosts(
   sql: Sql,

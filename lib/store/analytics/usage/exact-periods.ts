@@ -1,6 +1,6 @@
 /**
- * Sums the traces of a period and of the period before one by one: in total and per step of time, for all traces or by
- * group. All numbers are exact. Periods with too many traces are read from rollups instead (split-sums.ts).
+ * Sums the traces of a period and of the preceding period one by one: in total and per step of time, for all traces or
+ * by group. All numbers are exact. Periods with too many traces are read from rollups instead (split-sums.ts).
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
@@ -21,8 +21,8 @@ export interface PeriodFilters extends ChartFilters {
 export interface PeriodsAsked {
   readonly period: Period
   /**
-   * Start of the period before, or of a shorter period, in milliseconds since 1970. Only traces that started since are
-   * summed. By default, the period's start.
+   * Start of the preceding period, or of a shorter period, in milliseconds since 1970. Only traces that started since
+   * are summed. By default, the period's start.
    */
   readonly before?: number | undefined
   readonly filters: PeriodFilters

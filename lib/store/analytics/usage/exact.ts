@@ -17,7 +17,7 @@ export interface UsageAsked extends UsageTime {
   readonly split: UsageSplit | undefined
   /** With a split by steps, the kind of the steps that are split. */
   readonly stepKind?: string | undefined
-  /** By default traces. */
+  /** Traces by default. */
   readonly sort?: UsageSort | undefined
   readonly filters?: UsageFilters | undefined
   /** Maximum number of groups listed separately. */

@@ -1,6 +1,6 @@
 /**
  * Reads two groups of traces of one period: their sums in total and per step of time, their scores and examples. Only
- * the newest traces of a period are read, so that the work is limited whatever the groups are.
+ * the newest traces of a period are read, so that the work is limited regardless of the groups.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
@@ -44,7 +44,7 @@ export async function readGroupPair(
   }
 }
 
-/** Returns the time since when the period has few enough traces; undefined if the whole period has. */
+/** Returns the time from which the period has few enough traces; undefined if the whole period does. */
 async function readSince(sql: Sql, projectId: number, { from, to }: Period, most: number): Promise<number | undefined> {
   const [row] = await sql<{ ms: number }[]>`
     select ceil(extract(epoch from started_at) * 1000 + 0.001)::float8 as ms from traces

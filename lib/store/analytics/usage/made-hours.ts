@@ -174,8 +174,8 @@ export async function findMissingUsage(
 const YEAR_1 = Date.parse('0001-01-01T00:00:00Z')
 
 /**
- * Computes missing sums, hours and days in turns, each in a transaction of its own. Stops early if `isClosed` returns
- * true.
+ * Computes missing sums, alternating between hours and days, each in its own transaction. Stops early if `isClosed`
+ * returns true.
  */
 export async function makeUsage(
   sql: Sql,

@@ -28,7 +28,7 @@ export interface MadeAsked {
   readonly field: string
   readonly limit: number
   readonly stepKind?: string | undefined
-  /** By default traces; `best` ranks each group by the number by which it comes first. */
+  /** Traces by default; `best` ranks each group by the number by which it comes first. */
   readonly sort?: UsageSort | 'best' | undefined
 }
 

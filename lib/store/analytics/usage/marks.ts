@@ -1,8 +1,8 @@
 /**
  * A row of usage_sums with part `m` marks a field's sums of an hour or day as complete. Its column `traces` contains
  * the version of the rollups from whose traces the sums were computed: the sum of the numbers of the transactions that
- * last wrote them. Another version shows that a trace has changed since, even if a server of the previous version has
- * folded the change, which does not delete the sums.
+ * last wrote them. A different version shows that a trace has changed since, even if a server of the previous version
+ * has folded the change, which does not delete the sums.
  */
 import { LEVELS } from '../../../rollups/levels.ts'
 import type { UsageInterval } from '../../../rollups/usage.ts'
@@ -13,7 +13,7 @@ export const isMarkOf = (length: 'hour' | 'day', field: string, row: string): st
     and u.part = 'm' and u.list = 0 and u.traces = ${row}.version`
 
 /**
- * Returns SQL for the version and number of traces of each hour or day of project $1. `condition` is over the start.
+ * Returns SQL for the version and number of traces of each hour or day of project $1. `condition` is a condition on the start.
  */
 export const rollupVersions = (length: 'hour' | 'day', condition: string): string =>
   `select project_id, start, sum(traces) as traces, sum(xmin::text::bigint) as version from rollups

@@ -33,7 +33,7 @@ export interface PeriodSums {
   readonly others: number
 }
 
-/** Tokens beyond the integers of a double lose their last digits, and must remain integers. */
+/** Token counts too large for an exact double lose their last digits, but must remain integers. */
 const count = (tokens: number): number => Math.round(tokens)
 
 export const usageSumsOf = ({ steps, cost, computed, priced, p50, p95, ...row }: SumsRow): UsageSums => ({
@@ -65,7 +65,9 @@ export interface SameGroup {
   readonly isOther: boolean
 }
 
-/** The keys of groups with rows of their own, as two parameters: the keys except null, and whether null is one. */
+/**
+ * The keys of groups with rows of their own, as two parameters: the keys except null, and whether null is among them.
+ */
 export function listedKeys({ rows }: PeriodSums): readonly [keys: readonly string[], hasNull: boolean] {
   const keys = new Set(rows.filter(({ isOther }) => !isOther).map(({ key }) => key))
   return [[...keys].filter(key => key !== null), keys.has(null)]

@@ -1,5 +1,5 @@
 /**
- * Adds scores to sums that were read from the traces (exact.ts): of each trace the newest score of each name. Booleans
+ * Adds scores to sums that were read from the traces (exact.ts): each trace's newest score with each name. Booleans
  * count as 0 and 1. Categories are only counted.
  */
 import type { Sql } from 'postgres'

@@ -1,7 +1,7 @@
 /**
- * Reads the sums of a period by group, with those of the period before, in total and per step of time:
+ * Reads the sums of a period by group, with those of the preceding period, in total and per step of time:
  *
- * - of up to 20,000 traces from the traces (exact-periods.ts), by any field and with any filters;
+ * - for up to 20,000 traces, from the traces (exact-periods.ts), by any field and with any filters;
  * - beyond that, by model, name and environment from rollups, with any filters;
  * - by user, step and tag from stored sums (made-sums.ts), which exist for all traces only.
  */
@@ -29,8 +29,8 @@ import { MOST_EXACT } from './matching.ts'
 import { summedField } from './summed.ts'
 
 /**
- * Maximum numbers of groups listed in total, and per step of time. A quarter of the groups are first by each of their
- * numbers (traces, errors, tokens, cost), so that each chart can draw the five groups that are first by its number.
+ * Maximum numbers of groups listed in total, and per step of time. A quarter of the groups are the top groups by each
+ * number (traces, errors, tokens, cost), so that each chart can draw the top five groups by its number.
  */
 const MOST_GROUPS = 60
 const MOST_LINES = 5 * RANKED_BY.length
@@ -41,7 +41,7 @@ export interface SplitGroup {
   readonly kind: string | null
   readonly isOther: boolean
   readonly total: SeriesTotal
-  /** Total of the period before; null if it is not known or not asked for. */
+  /** Total of the preceding period; null if it is unknown or was not requested. */
   readonly before: SeriesTotal | null
 }
 
@@ -55,7 +55,7 @@ export interface SplitSums {
   /** Why there are no sums: the project lacks stored sums of the field, or stored sums cannot be filtered. */
   readonly missing: 'sums' | 'filters' | null
   readonly groups: readonly SplitGroup[]
-  /** The groups that are first by any of their numbers, per step of time, and all others as one. */
+  /** The groups that rank first by any of their numbers, per step of time, and all others as one. */
   readonly lines: readonly SplitLine[]
   /** Number of groups that the last group sums. */
   readonly others: number
@@ -125,7 +125,7 @@ function exactSplit(rows: readonly PeriodRow[], { period, compares }: SplitAsked
   const whole = rows.filter(({ at }) => at === null)
   const now = new Map(whole.filter(row => !row.isBefore).map(row => [nameOf(row), row]))
   const earlier = new Map(whole.filter(row => row.isBefore).map(row => [nameOf(row), row]))
-  /** Groups of the period before that have no traces now come last. */
+  /** Groups of the preceding period that have no traces now come last. */
   const gone = [...earlier].filter(([name]) => !now.has(name)).map(([, row]) => row)
   const totalIn = (of: ReadonlyMap<string, PeriodRow>, row: Label) => {
     const found = of.get(nameOf(row))

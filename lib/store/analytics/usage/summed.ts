@@ -25,7 +25,7 @@ export interface SummedAsked {
   readonly interval: UsageInterval
   readonly field: SummedField | undefined
   readonly limit: number
-  /** By default traces. */
+  /** Traces by default. */
   readonly sort?: UsageSort | undefined
   readonly filters?: ChartFilters | undefined
 }

@@ -40,7 +40,7 @@ const TABLE: [
     'an export with rejections',
     'otlp',
     { status: 200, text: '{"partialSuccess":{"rejectedSpans":"2","errorMessage":"no"}}' },
-    { do: 'lost', reason: '2 spans refused: no' }
+    { do: 'lost', reason: '2 spans rejected: no' }
   ]
 ]
 

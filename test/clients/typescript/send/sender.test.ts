@@ -83,7 +83,7 @@ t.test('a rejected key stops sending; waiting traces are kept and reported', asy
   for (let i = 0; i < 30; i++) spoor.trace('kept', () => i)
   t.match(await spoor.flush(), { sent: 0, kept: 30, lostCount: 0 })
   t.ok(asked.length <= 9, 'only requests in flight were rejected')
-  t.match(said, [/nothing is sent for a minute, but kept: 401/])
+  t.match(said, [/sending pauses for a minute, and traces are kept: 401/])
   await spoor.close()
   t.equal(readdirSync(spool).length, 30)
 })
@@ -207,7 +207,7 @@ t.test('traces that a closed client could neither send nor keep are lost and rep
   const lost = [{ traceId, name: 'late', reason: 'the client was closed, and it could not be kept on disk' }]
   t.match(await spoor.close({ timeoutMs: 50 }), { sent: 0, kept: 0, lostCount: 1, lost })
   t.match(said, [
-    `not sent to ${url}, tried again: 429 quota_exhausted: why`,
+    `not sent to ${url}, will try again: 429 quota_exhausted: why`,
     /^lost trace [0-9a-f]{32} \(late\): the client/
   ])
 })

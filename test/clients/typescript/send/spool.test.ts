@@ -44,7 +44,9 @@ t.test('the spool has a maximum size, and a rejected write leaves nothing', asyn
   const spool = new Spool(folder, 400, owner)
   const small = deliveryOf('a'.repeat(32))
   spool.write(small)
-  t.throws(() => spool.write(deliveryOf('b'.repeat(32), 'x'.repeat(400))), { message: /the spool has its 400 bytes/ })
+  t.throws(() => spool.write(deliveryOf('b'.repeat(32), 'x'.repeat(400))), {
+    message: /the spool is full: it has 400 bytes/
+  })
   spool.remove(small.file!)
   spool.write(deliveryOf('c'.repeat(32)))
   spool.release()

@@ -324,7 +324,7 @@ t.test('target_session_attrs selects one of several hosts; if none matches, the 
   t.equal(await reach(t, urlTo('standby', hosts)), 'refused')
   t.equal(await reach(t, urlTo('read-write', `localhost:${readOnly.port}`)), 'refused')
   const sql = databaseAt(urlTo('standby', hosts)).connect()
-  await t.rejects(sql`select`, { message: 'no host of DATABASE_URL is target_session_attrs=standby' })
+  await t.rejects(sql`select`, { message: 'no host in DATABASE_URL satisfies target_session_attrs=standby' })
   sql.end({ timeout: 0 }).catch(() => {})
 })
 
@@ -341,7 +341,7 @@ t.test('PGTARGETSESSIONATTRS has the same effect if the address does not set it'
   }
   process.env.PGTARGETSESSIONATTRS = 'standby'
   const sql = databaseAt(url).connect()
-  await t.rejects(sql`select`, { message: 'no host of DATABASE_URL is target_session_attrs=standby' })
+  await t.rejects(sql`select`, { message: 'no host in DATABASE_URL satisfies target_session_attrs=standby' })
   sql.end({ timeout: 0 }).catch(() => {})
 })
 

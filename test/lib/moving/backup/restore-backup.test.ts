@@ -175,7 +175,7 @@ t.test(
       [edit('user', /"identities":\[(\{.*?\})/, '"identities":[$1,$1'), /has the identity .* twice/],
       [[...lines.slice(0, member), lines[member]!, ...lines.slice(member)], /has the membership .* twice/],
       ...['x', `scrypt$2${tail}`, `scrypt$1073741824${tail}`, `scrypt$32769${tail}`].map(
-        (stored): [string[], RegExp] => [password(stored), /the password of .* is not one that spoor stores/]
+        (stored): [string[], RegExp] => [password(stored), /the stored password of .* is malformed/]
       )
     ]
     for (const [each, message] of edited)

@@ -117,7 +117,7 @@ t.test('abandoned tool calls fail, and the root of an interrupted prompt stays u
       'root > invoke_agent claude-code unset'
     ]
   ])
-  t.equal(steps[2]?.message, 'the transcript has no result of this call')
+  t.equal(steps[2]?.message, 'the transcript has no result for this call')
   t.end()
 })
 

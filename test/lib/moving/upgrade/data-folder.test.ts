@@ -53,7 +53,7 @@ t.test('a dry run says what would be done, and does nothing', async t => {
   const { env, dataDir } = await folderWith(t, { data: 14 })
   t.match(await runHere(['upgrade', '--dry-run'], env), {
     code: 0,
-    out: /^would upgrade from PostgreSQL 14 to 18: the folder is 3 B; it needs 1\.07 GB, .* Expect about/
+    out: /^would upgrade from PostgreSQL 14 to 18: the folder is 3 B; the upgrade needs 1\.07 GB, .* Expect about/
   })
   const told = { from: 14, to: NEW, bytes: 3, freeBytes: Number, neededBytes: Number, upgraded: false }
   t.match(await jsonHere(['upgrade', '--dry-run'], env), told)

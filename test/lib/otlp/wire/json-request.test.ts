@@ -260,7 +260,7 @@ t.test("a span's head agrees with the span", async t => {
 
 t.test('a large body with too many values is rejected before it is parsed', async t => {
   const large = (value: string, times: number) => bytes(`{"resourceSpans":[],"later":[${`${value},`.repeat(times)}0]}`)
-  const tooMany = { code: 'payload_too_large', message: `body: must have at most ${MAX_EXPORT_VALUES} values in JSON` }
+  const tooMany = { code: 'payload_too_large', message: `body: must contain at most ${MAX_EXPORT_VALUES} JSON values` }
   // The count includes the body, its two lists, each list item, and the comma between the lists.
   t.throws(() => decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 1)), tooMany)
   t.same(decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 5)), [])

@@ -418,6 +418,6 @@ t.test('a server without a provider offers no such sign-in, and the log contains
     t.match(await plain.call('GET', path, { key: null }), { status: 404, body: { error: { code: 'not_found' } } })
   }
   const text = logged.join('')
-  t.match(text, /signing in by OpenID Connect failed/)
+  t.match(text, /OpenID Connect sign-in failed/)
   t.notMatch(text, /@example\.com|code=|state=|spoor_oidc/)
 })

@@ -2,7 +2,7 @@
 The answer of a model call, which is what a step records, and what the readers of all wires share.
 
 Providers and proxies deviate from each other's formats in many ways. A reader therefore expects nothing: an unknown
-field is kept, and an event that it cannot read costs only that event.
+field is kept, and an unreadable event does not affect the others.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Reader(Protocol):
 
 
 class GuardedReader:
-    """Reads events one by one, so that an event that cannot be read costs nothing but itself."""
+    """Reads events one by one, so that an unreadable event does not affect the others."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

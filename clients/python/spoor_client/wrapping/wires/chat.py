@@ -75,7 +75,7 @@ class ChatReader:
                 self._read_usage(each.get("usage"))
                 self._choices.setdefault(each.get("index") or 0, _Choice()).read(each)
             except Exception as error:
-                # The other choices are read nevertheless.
+                # The other choices are still read.
                 unread = unread or error
         if unread is not None:
             raise unread
@@ -184,7 +184,7 @@ class ToolCalls:
                 call[name] = merged(call.get(name), value, name)
 
     def _place_of(self, delta: Content, index: Any) -> int | None:
-        """Returns the place of the call that a piece continues; None if it starts a call."""
+        """Returns the index of the call that a piece continues; None if it starts a call."""
         places = range(len(self._calls) - 1, -1, -1)
         given = delta.get("id")
         if given:
@@ -209,7 +209,7 @@ def _names(delta: Content) -> bool:
 
 
 def _is_complete(call: Content) -> bool:
-    """Returns whether a call's arguments are whole, so that a piece with a name starts another call."""
+    """Returns whether a call's arguments are complete, so that a piece with a name starts another call."""
     given = mapping_of(call.get("function")).get("arguments")
     if not isinstance(given, str):
         return given is not None

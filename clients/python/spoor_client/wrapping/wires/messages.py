@@ -47,7 +47,7 @@ class MessageReader:
         if kind == "message_start":
             self._message = dict(event["message"])
             self._usage = without_nulls(mapping_of(self._message.get("usage")))
-            # This counts only the first tokens. The stream's end has the number of all.
+            # This counts only the first tokens. The end of the stream has the total.
             self._usage.pop("output_tokens", None)
         elif kind == "content_block_start":
             self._blocks[index] = dict(event["content_block"])
