@@ -108,9 +108,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listScores',
     title: 'List scores',
     description:
-      'Answers "how were runs rated": scores of all traces, newest first, filtered by name, environment or time. For ' +
-      "traces with a low score, call search_traces; for one trace's scores, get_trace_scores. With an environment, any " +
-      'page may be short or empty: continue until nextCursor is null.',
+      'Answers "how were runs rated": scores of all traces, newest first, filtered by name, environment or time. ' +
+      "For traces with a low score, call search_traces; for one trace's scores, get_trace_scores. With an " +
+      'environment, any page may be short or empty: continue until nextCursor is null.',
     annotations: READS,
     examples: [{ name: 'helpfulness', limit: 20 }],
     view: LIST_VIEWS.scores
@@ -130,11 +130,11 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listSpans',
     title: 'List steps',
     description:
-      'Answers "which steps": failed tool calls or slow model calls (sort slowest) across traces, newest first, ' +
-      "filtered by kind, name, status, model, minimum duration, or the trace's traceId, traceName, tag, user, session, " +
-      'environment or time. Returns why a step failed and the sizes of its texts; texts adds the beginning of each, ' +
-      'and get_trace with spanIds returns them in full. For grouped failures, call list_errors. A page may be short ' +
-      'or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest existing values.',
+      'Answers "which steps": failed tool calls or slow model calls (sort slowest) across traces, newest ' +
+      "first, filtered by kind, name, status, model, minimum duration, or the trace's traceId, traceName, tag, user, " +
+      'session, environment or time. Returns why a step failed and the sizes of its texts; texts adds the beginning ' +
+      'of each, and get_trace with spanIds returns them in full. For grouped failures, call list_errors. A page may ' +
+      'be short or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest existing values.',
     annotations: READS,
     examples: [
       { kind: 'tool', status: 'error', limit: 10 },
@@ -163,9 +163,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'List sessions',
     description:
       'Answers "which conversations": sessions, newest first by their last trace, with traces, errors, tokens and ' +
-      "cost, filtered by userId or id prefix. For one session's traces, call search_traces with sessionId. A page " +
-      'may be short or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest existing ' +
-      'values.',
+      "cost, filtered by userId or id prefix. For one session's traces, call search_traces with sessionId. " +
+      'A page may be short or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest ' +
+      'existing values.',
     annotations: READS,
     examples: [{ limit: 10 }, { userId: 'customer-7', limit: 5 }, { prefix: 'chat-' }],
     view: LIST_VIEWS.sessions
@@ -208,13 +208,13 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'getUsage',
     title: 'Sum traces over time',
     description:
-      'Answers "what did it cost", "why did it double" (interval day), "which prompt or user costs most", "which calls ' +
-      'have no price" (withoutCost), "which tool fails most" (by step, stepKind tool, sort errors): sums of traces, ' +
-      'errors, tokens, cost and durations (p50, p95), in total and by model, name, environment, user, step or ' +
-      'tag:KEY, by hour or day, for all traces or those with a tag, user, session, name, model or environment. To ' +
-      'compare two prompts, split by tag:prompt, or filter by each tag. Without times, the last 7 days. For the ' +
-      'traces themselves, call search_traces. With scores, each group includes its mean scores. If nothing is found, ' +
-      'hint lists existing values.',
+      'Answers "what did it cost", "why did it double" (interval day), "which prompt or user costs most", ' +
+      '"which calls have no price" (withoutCost), "which tool fails most" (by step, stepKind tool, sort errors): ' +
+      'sums of traces, errors, tokens, cost and durations (p50, p95), in total and by model, name, environment, ' +
+      'user, step or tag:KEY, by hour or day, for all traces or those with a tag, user, session, name, model or ' +
+      'environment. To compare two prompts, split by tag:prompt, or filter by each tag. Without times, the last 7 ' +
+      'days. For the traces themselves, call search_traces. With scores, each group includes its mean scores. If ' +
+      'nothing is found, hint lists existing values.',
     annotations: READS,
     examples: [
       { by: 'model' },

@@ -318,7 +318,9 @@ class Search {
     return { members, replaced }
   }
 
-  /** Examines the candidates before the horizon, in order, until the page is full. Returns whether a bound was reached. */
+  /**
+   * Examines the candidates before the horizon, in order, until the page is full. Returns whether a bound was reached.
+   */
   async #settle(horizon: number | undefined): Promise<boolean> {
     const { down } = this.#asked
     const isSettled = ({ startedMs }: SegmentMember) =>

@@ -98,7 +98,9 @@ interface Row {
   readonly micros: number
 }
 
-/** Lists one page of spans. A page that is short because its walk reached a bound has a cursor. `bounds` is for tests. */
+/**
+ * Lists one page of spans. A page that is short because its walk reached a bound has a cursor. `bounds` is for tests.
+ */
 export async function listSpans(
   sql: Sql,
   projectId: number,

@@ -13,7 +13,8 @@ export const isMarkOf = (length: 'hour' | 'day', field: string, row: string): st
     and u.part = 'm' and u.list = 0 and u.traces = ${row}.version`
 
 /**
- * Returns SQL for the version and number of traces of each hour or day of project $1. `condition` is a condition on the start.
+ * Returns SQL for the version and number of traces of each hour or day of project $1. `condition` is a condition on the
+ * start.
  */
 export const rollupVersions = (length: 'hour' | 'day', condition: string): string =>
   `select project_id, start, sum(traces) as traces, sum(xmin::text::bigint) as version from rollups
