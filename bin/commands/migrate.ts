@@ -21,7 +21,7 @@ export default command({
     },
     'dry-run': {
       type: 'boolean',
-      about: 'only show the missing migrations; with --distributed: only show the plan (the default)'
+      about: 'only show the pending migrations; with --distributed: only show the plan (the default)'
     }
   },
   details: [
@@ -47,12 +47,12 @@ export default command({
     if (flags['dry-run']) {
       const missing = await withAnyDatabase(env, ({ sql }) => missingMigrations(sql))
       const text =
-        missing.length === 0 ? 'no migrations are missing' : `migration ${missing.join(', ')} would be applied`
+        missing.length === 0 ? 'no migrations are pending' : `migration ${missing.join(', ')} would be applied`
       print({ applied: [], missing }, text)
       return
     }
     const { applied, warning } = await openFor(readConfig(env), migrateAndLook)
-    const text = applied.length === 0 ? 'no migrations are missing' : `applied migration ${applied.join(', ')}`
+    const text = applied.length === 0 ? 'no migrations are pending' : `applied migration ${applied.join(', ')}`
     print({ applied, warning: warning ?? null }, warning === undefined ? text : `${text}\n${warning}`)
   }
 })

@@ -104,7 +104,7 @@ function describeUnkept(unkept: InstanceStatus['unkept']): [string, string][] {
     const more = group.length > MOST_NAMED ? ', …' : ''
     const remedy = signal === 'logs' ? 'OTEL_LOGS_EXPORTER=none' : 'OTEL_METRICS_EXPORTER=none'
     const counts = `${counted(total, what)} since ${since.slice(0, 10)} (${names.join(', ')}${more})`
-    return ['not kept', `${project}: ${counts}; to stop them, set ${remedy} in the sender`]
+    return ['not kept', `${project}: ${counts}; to stop them, set ${remedy} in the sender's environment`]
   })
 }
 

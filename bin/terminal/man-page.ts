@@ -9,7 +9,7 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [0, 'The command succeeded and found no problem.'],
   [1, 'The command failed, or found a problem.'],
   [2, 'The command line, a variable or the input is invalid. Nothing was changed.'],
-  [130, 'The command was interrupted with Ctrl-C (143: with SIGTERM). Finished work is kept.']
+  [130, 'The command was interrupted by Ctrl-C (143: by SIGTERM). Finished work is kept.']
 ]
 
 /** Returns the page in the macros of man(7). */

@@ -127,10 +127,13 @@ function judgeMemory({ settings }: ServerFacts, { embedded }: LocalFacts): Check
   const { shared_buffers: buffers = 0, max_wal_size: wal = 0 } = settings
   return [
     buffers < LEAST_BUFFERS
-      ? warn('shared_buffers', `shared_buffers is ${mib(buffers)}: set an eighth to a quarter of the machine's memory.`)
+      ? warn(
+          'shared_buffers',
+          `shared_buffers is ${mib(buffers)}: set it to between 1/8 and 1/4 of the machine's memory.`
+        )
       : ok('shared_buffers', `shared_buffers is ${mib(buffers)}.`),
     wal < LEAST_WAL
-      ? warn('max_wal_size', `max_wal_size is ${mib(wal)}, so checkpoints are frequent: set 1GB to 4GB.`)
+      ? warn('max_wal_size', `max_wal_size is ${mib(wal)}, so checkpoints are frequent: set it to between 1GB and 4GB.`)
       : ok('max_wal_size', `max_wal_size is ${mib(wal)}.`)
   ]
 }

@@ -67,7 +67,7 @@ export class Folding {
     metrics.watch('spoor_rollup_news', about, () => this.#waiting, 'max')
     const age = 'Upper bound on the age of the oldest row in rollup_news, in seconds.'
     metrics.watch('spoor_rollup_news_age_seconds', age, () => this.lagMs / 1000, 'max')
-    this.#rounds = new Rounds({ what: 'folding sums over time', pauseMs, log, health }, async () => {
+    this.#rounds = new Rounds({ what: 'folding usage totals', pauseMs, log, health }, async () => {
       await this.#fold()
       try {
         if (this.#isWhole()) await this.#makeFortnights()
@@ -163,7 +163,7 @@ export class Folding {
       for (let goesOn = true; goesOn && !this.#rounds.isClosed && performance.now() < end; ) {
         this.#rounds.advance(DAY_TIMEOUT_MS)
         goesOn = await countOneDay(single, project)
-        if (!goesOn) log.info({ project }, 'the sums over time now include all traces of this project')
+        if (!goesOn) log.info({ project }, 'the usage totals now include all traces in this project')
       }
     })
   }

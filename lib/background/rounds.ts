@@ -4,7 +4,7 @@ import { FailureLog } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
 
 export interface RoundsOptions {
-  /** Name of the work in the log, such as `folding sums over time`. */
+  /** Name of the work in the log, such as `folding usage totals`. */
   readonly what: string
   readonly pauseMs: number
   readonly log: Logger

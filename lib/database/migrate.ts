@@ -59,7 +59,7 @@ const LOCK_PAUSE_MS = 2000
 const LOCK_ATTEMPTS = 100
 
 /**
- * Applies the missing migrations and returns their versions. Several processes may call this function concurrently.
+ * Applies the pending migrations and returns their versions. Several processes may call this function concurrently.
  * Throws a ConfigError if the server is too old, or if the database was created from different files. `around` runs the
  * text of a transactional migration, and anything that must run before and after it, within the transaction.
  */
@@ -132,7 +132,7 @@ async function readMigration(folder: string, fileName: string, expected: number)
   const [, digits, name] = FILE_NAME.exec(fileName) ?? []
   const version = Number(digits)
   if (name === undefined || version !== expected) {
-    throw new Error(`sql/${fileName} must have the number ${String(expected).padStart(4, '0')}`)
+    throw new Error(`sql/${fileName} must be named ${String(expected).padStart(4, '0')}-lower-case-words.sql`)
   }
   const text = await readFile(join(folder, fileName), 'utf8')
   const sha256 = createHash('sha256').update(text).digest('hex')

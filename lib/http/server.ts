@@ -390,7 +390,8 @@ export class HttpServer {
     log.warn(
       { peer: plainAddress(peer) },
       'X-Forwarded-For came from a peer that is not in TRUST_PROXY, so it is ignored. If that is your proxy, add it; ' +
-        'otherwise all its clients count as one in the log and in password limits. This is logged once'
+        'otherwise all its clients appear as one address in the log, and share one limit on password attempts. ' +
+        'This is logged once'
     )
   }
 

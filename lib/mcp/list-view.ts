@@ -144,8 +144,8 @@ function noteOf(list: ListOutline, page: Item, shown: number): { note?: string }
       : []),
     ...(reached != null
       ? [
-          `Only traces down to ${reached} were examined, so more may match: call again with nextCursor as after, or ` +
-            'with a narrower from and to.'
+          `Only traces that started at ${reached} or later were examined, so more may match: call again with ` +
+            'nextCursor as after, or with a narrower from and to.'
         ]
       : all === 0 && nextCursor != null && caughtUp !== true
         ? ['More may follow: call again with nextCursor as after.']

@@ -41,7 +41,7 @@ export const ExportRequest = Type.Object(
   {
     resourceSpans: Type.Optional(
       Type.Array(Type.Object({}, { additionalProperties: true }), {
-        description: 'The spans by process and library, as `ResourceSpans` of opentelemetry-proto.'
+        description: 'The spans, grouped by resource and scope, as `ResourceSpans` from opentelemetry-proto.'
       })
     )
   },

@@ -134,7 +134,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
       "first, filtered by kind, name, status, model, minimum duration, or the trace's traceId, traceName, tag, user, " +
       'session, environment or time. Returns why a step failed and the sizes of its texts; texts adds the beginning ' +
       'of each, and get_trace with spanIds returns them in full. For grouped failures, call list_errors. A page may ' +
-      'be short or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest existing values.',
+      'be short or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest ' +
+      'existing values.',
     annotations: READS,
     examples: [
       { kind: 'tool', status: 'error', limit: 10 },

@@ -25,7 +25,7 @@ export default function logs(app: App) {
       reply: 'ExportLogsServiceResponse',
       body: LogsRequest,
       replyBody: LogsReply,
-      outcome: 'Every record is stored, or counted by name.',
+      outcome: 'Every record was stored, or dropped and counted by name.',
       errors: ['invalid_request', 'trial_limit_reached', 'unavailable'],
       rejected: 'rejectedLogRecords',
       async take({ key, payload }, encoding) {

@@ -32,6 +32,6 @@ t.test('config shows the effective settings without secrets', async t => {
   t.equal(code, 0)
   t.match(out, /^VARIABLE +SET TO\n[\s\S]*\nPORT +9000\n[\s\S]*\nIN FORCE +VALUE\n[\s\S]*\nhost +127\.0\.0\.1\n/)
   t.notMatch(out + JSON.stringify(shown), /hush|hhhh/)
-  t.match(await runHere(['config'], {}), { out: /^No variable is set\.\n/ })
+  t.match(await runHere(['config'], {}), { out: /^No variables are set\.\n/ })
   t.match(await runHere(['config'], { PORT: 'x' }), { code: 1, out: '', err: /^spoor: PORT must be/ })
 })

@@ -208,7 +208,7 @@ t.test('each error is one line on stderr, with an exit code', async t => {
       /cannot reach a server at http:\/\/127\.0\.0\.1:1 \(.*--url is correct/
     ],
     [['trace', 'list', '--url', elsewhere], 1, /returned HTTP 200, but the response is not from spoor/],
-    [['trace', 'list', '--url', 'ftp://x'], 1, /begins with http/],
+    [['trace', 'list', '--url', 'ftp://x'], 1, /must begin with http/],
     [['trace', 'list', '--project', 'default', '--key', 'k'], 2, /--project cannot be combined with --url or --key/],
     [['trace', 'list', '--project', 'none'], 1, /no project "none"/, beside],
     [['trace', 'list', '--sort', 'oldest'], 2, /--sort must be one of newest, slowest, costliest/],

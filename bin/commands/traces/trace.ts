@@ -23,7 +23,7 @@ export const remove = command({
   },
   details: [
     'TRACE is a trace id. Without it, at least one condition is required, and only traces that meet all conditions are',
-    'deleted. With a key, the command needs the scope traces:delete and, for conditions, traces:read. The command',
+    'deleted. A key needs the traces:delete scope and, with conditions, traces:read. The command',
     'works in small batches while the server runs, and the totals are correct after each batch. If it is interrupted,',
     'finished batches stay deleted; run it again to delete the rest. Traces are never deleted automatically. To limit',
     'their age, run this command every night with cron.',

@@ -131,7 +131,9 @@ async function makeHome(path: string, user: ClusterUser | undefined, log: Logger
 async function checkLink(path: string): Promise<void> {
   const link = await lstat(path)
   if (!isRoot() || !link.isSymbolicLink() || link.uid === 0 || link.uid === (await stat(dirname(path))).uid) return
-  throw new ConfigError(`DATA_DIR: ${path} must be a folder, or a link that this user created: remove it`)
+  throw new ConfigError(
+    `DATA_DIR: ${path} is a link that neither root nor its folder's owner created: remove the link, or use a folder`
+  )
 }
 
 /**

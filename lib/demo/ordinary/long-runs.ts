@@ -41,10 +41,10 @@ export function codingAgent(run: DemoRun, scene: Scene): RunOutcome {
       run_tests: `ok: ${40 + expected} tests`
     }[choice]
     const thought = {
-      read_file: `I read ${file} to see how amounts are rounded.`,
-      search_code: 'I look for other callers before I change the signature.',
-      edit_file: `I change ${file} so that it keeps the sign.`,
-      run_tests: 'I run the tests for the changed file.'
+      read_file: `I'll read ${file} to see how amounts are rounded.`,
+      search_code: "I'll look for other callers before changing the signature.",
+      edit_file: `I'll change ${file} so that it keeps the sign.`,
+      run_tests: "I'll run the tests for the changed file."
     }[choice]
     const call = { type: 'tool_use', id: `toolu_${step}`, name: choice, input }
     const asked = { role: 'assistant', content: [{ type: 'text', text: thought }, call] }

@@ -97,7 +97,10 @@ export function supportCase(random: Random): SupportCase {
 }
 
 export const FOLLOW_UPS = [
-  ['Thanks. Can you send me a confirmation by email?', 'I have sent the confirmation to the address of your account.'],
+  [
+    'Thanks. Can you send me a confirmation by email?',
+    "I've sent the confirmation to the email address on your account."
+  ],
   [
     'That does not help me, I have been waiting for two weeks!',
     'I understand that this is frustrating. I have escalated the case to a colleague, who will write to you today.'

@@ -181,7 +181,7 @@ export const FailureList = named('FailureList', {
     description: 'The groups, ordered by failures without a failed child, most first.'
   }),
   steps: Type.Array(StepFailures, {
-    description: `The failures per step, in the same order, for up to ${MOST_STEPS} steps.`
+    description: `The failures per step, ordered as in \`errors\`, for up to ${MOST_STEPS} steps.`
   }),
   failureCount: Type.Integer({ minimum: 0, description: 'The number of failures in all groups.' }),
   groupCount: Type.Integer({ minimum: 0, description: 'The number of groups. `errors` contains the first of them.' }),

@@ -145,7 +145,8 @@ export const UsageReply = named('UsageReply', {
   ),
   total: UsageSums,
   rows: Type.Array(UsageRow, {
-    description: 'Ordered by start, then by `sort`, descending. Hours and days without traces are left out.'
+    description:
+      'Ordered by start, oldest first, then by `sort`, descending. Hours and days without traces are left out.'
   }),
   others: Type.Integer({ minimum: 0, description: 'The number of groups that are not listed separately.' }),
   hint: Hint

@@ -36,7 +36,7 @@ export class Statistics {
     this.#steps = others
     void this.#work.run(
       sql => analyze(sql, step),
-      error => this.#log.warn({ err: error }, 'the tables could not be analyzed; autovacuum will do it')
+      error => this.#log.warn({ err: error }, 'could not analyze the tables; autovacuum will analyze them later')
     )
   }
 

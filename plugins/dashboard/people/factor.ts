@@ -63,7 +63,8 @@ export default function factor(app: App): void {
       const stored = await sql.read(each => readFactor(each, userId))
       const secret = stored && !stored.isConfirmed ? unseal(stored.secret, email, secrets)?.text : undefined
       if (stored === undefined || secret === undefined) throw new Refusal('conflict', 'Start again with a new secret.')
-      const step = stepOfCode(secret, code) ?? refuseField('code', 'is not the code that the app shows now')
+      const step =
+        stepOfCode(secret, code) ?? refuseField('code', 'does not match the code that your authenticator app shows')
       const { codes, digests } = makeRecoveryCodes()
       const confirmation = { secret: stored.secret, step, recovery: digests, keep: session }
       const isOn = await sql.write(each => confirmFactor(each, userId, confirmation, client))

@@ -150,12 +150,12 @@ t.test('leaves nothing of a failed migration, and keeps the earlier ones', async
 
 t.test('rejects a gap, a repetition or a stray file in the numbering', async t => {
   const cases: [names: string[], culprit: RegExp][] = [
-    [['0001-a.sql', '0003-c.sql'], /^sql\/0003-c\.sql must have the number 0002$/],
-    [['0001-a.sql', '0001-b.sql'], /^sql\/0001-b\.sql must have the number 0002$/],
-    [['0002-b.sql'], /numbered 0001/],
-    [['1-a.sql'], /numbered 0001/],
-    [['0001-A.sql'], /numbered 0001/],
-    [['0001.sql'], /numbered 0001/]
+    [['0001-a.sql', '0003-c.sql'], /^sql\/0003-c\.sql must be named 0002-/],
+    [['0001-a.sql', '0001-b.sql'], /^sql\/0001-b\.sql must be named 0002-/],
+    [['0002-b.sql'], /must be named 0001-/],
+    [['1-a.sql'], /must be named 0001-/],
+    [['0001-A.sql'], /must be named 0001-/],
+    [['0001.sql'], /must be named 0001-/]
   ]
   for (const [names, message] of cases) {
     const folder = await writeMigrations(t, Object.fromEntries(names.map(name => [name, ''])))

@@ -43,7 +43,10 @@ t.test('an outline of a search distinguishes the traces, and says how to get the
   const stopped = JSON.parse(
     outlined('search', { ...page, traces: [], reached: '2026-11-20T00:00:00.000Z', nextCursor: 'x' })
   )
-  t.match(stopped, { note: /^Only traces down to 2026-11-20T00:00:00\.000Z were examined/, nextCursor: 'x' })
+  t.match(stopped, {
+    note: /^Only traces that started at 2026-11-20T00:00:00\.000Z or later were examined/,
+    nextCursor: 'x'
+  })
   const empty = JSON.parse(outlined('search', { ...page, traces: [], hint: 'No trace has the model "x".' }))
   t.match(empty, { hint: 'No trace has the model "x".' })
   t.notOk('note' in empty)

@@ -171,9 +171,9 @@ t.test(
       lines.map(line => (line.startsWith(`{"${kind}":`) ? line.replace(from, to) : line))
     const edited: [readonly string[], RegExp][] = [
       [edit('backup', /"schema":\d+/, '"schema":99'), /with schema 99, but this version supports up to \d+: update/],
-      [edit('project', /"views":\[(.*?\}),/, '"views":[$1,$1,'), /has the view .* twice/],
-      [edit('user', /"identities":\[(\{.*?\})/, '"identities":[$1,$1'), /has the identity .* twice/],
-      [[...lines.slice(0, member), lines[member]!, ...lines.slice(member)], /has the membership .* twice/],
+      [edit('project', /"views":\[(.*?\}),/, '"views":[$1,$1,'), /contains the view .* twice/],
+      [edit('user', /"identities":\[(\{.*?\})/, '"identities":[$1,$1'), /contains the identity .* twice/],
+      [[...lines.slice(0, member), lines[member]!, ...lines.slice(member)], /contains the membership .* twice/],
       ...['x', `scrypt$2${tail}`, `scrypt$1073741824${tail}`, `scrypt$32769${tail}`].map(
         (stored): [string[], RegExp] => [password(stored), /the stored password of .* is malformed/]
       )
