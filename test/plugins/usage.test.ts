@@ -645,6 +645,29 @@ t.test("an invalid query is rejected with the parameter's name", async t => {
   }
 })
 
+t.test('each of 15,000 traces may have a user of its own', async t => {
+  const id = Number(await makeProject('crowd'))
+  const { key } = await makeKey({ project: 'crowd' })
+  const begin = Date.UTC(2026, 9, 1)
+  await database.pool.run(async sql => {
+    await seedTraces(sql, id, [{ startedAt: iso(begin), durationMs: 3000, model: 'm1', costUsd: 1 }])
+    await sql`
+      insert into traces
+      select (json_populate_record(t, json_build_object('seq', t.seq + n, 'id', md5('crowd' || n)::uuid, 'started_at',
+        t.started_at + n * interval '10 seconds', 'user_id', 'user ' || n)))
+        .*
+      from traces t, generate_series(1, 15000) n where project_id = ${id}`
+  })
+  for (const interval of ['none', 'day']) {
+    const query = `from=${iso(begin)}&to=${iso(begin + 3 * DAY)}&by=user&limit=2&interval=${interval}`
+    const { status, body } = await call('GET', `/api/v1/usage?${query}`, { key })
+    t.equal(status, 200, 'rows are not compared with each group')
+    t.match(body, { total: { traces: 15_001 }, others: 14_999 })
+    const counted = body.rows.reduce((sum: number, { traces }: UsageRow) => sum + traces, 0)
+    t.equal(counted, 15_001, 'traces without a user, and other users, are counted too')
+  }
+})
+
 longTest('beyond 20,000 traces, sums that the server has computed are read', async t => {
   const id = Number(await makeProject('large'))
   const { key } = await makeKey({ project: 'large' })

@@ -10,7 +10,7 @@ import type { UsageSplit } from '../../../rollups/usage.ts'
 import { bestRankOf } from '../rollups/ranks.ts'
 import type { ChartFilters } from '../rollups/sums.ts'
 import { foundTraces, itemsOf, ofPeriod } from './exact.ts'
-import { hasFew, MOST_EXACT } from './matching.ts'
+import { hasFew, isSameGroup, MOST_EXACT } from './matching.ts'
 
 /** Values that columns of a trace must have, and a tag that it must carry. */
 export interface PeriodFilters extends ChartFilters {
@@ -50,11 +50,8 @@ const SUMS = `count(*)::float8 as traces, sum(errors)::float8 as errors, sum(pri
   sum(input_tokens)::float8 as "inputTokens", sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost,
   ${[50, 90, 95, 99].map(percentile).join(', ')}`
 
-/** SQL for equality that also holds between nulls, in a form by which PostgreSQL can join with hashes. */
-const isSame = (column: string) => `coalesce('=' || i.${column}, '') = coalesce('=' || g.${column}, '')`
-
 const labels = (most: string) => `case when rank <= ${most} then key end as key,
-  case when rank <= ${most} then kind end as kind, rank > ${most} as "isOther"`
+  case when rank <= ${most} then kind end as kind, rank is null or rank > ${most} as "isOther"`
 
 /** The sums of the second period rank the groups. */
 const NOW = 'filter (where started_at >= to_timestamp($6::float8 / 1000))'
@@ -77,7 +74,8 @@ const statement = (split: UsageSplit | undefined, conditions: string) => `
   placed as materialized (
     select i.key, i.kind, i.errors, i.priced, i.input_tokens, i.output_tokens, i.cost, i.duration_ms, g.rank,
       floor((extract(epoch from i.started_at)::float8 * 1000 - $6::float8) / $7::float8)::int as at
-    from items i cross join ranked g where ${split === undefined ? 'true' : `${isSame('key')} and ${isSame('kind')}`}
+    from items i left join (select * from ranked where rank <= greatest($5::int, $8::int)) g
+      on ${split === undefined ? 'true' : isSameGroup('i', 'g')}
   )
   select null::int as at, at < 0 as "isBefore", ${labels('$5::int')},
     (select count(*) from ranked where rank > $5::int)::int as others, ${SUMS}

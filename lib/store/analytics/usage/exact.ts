@@ -10,7 +10,7 @@ import type { UsageSort } from '../../../schema/field-values.ts'
 import { allAnswered } from '../../transactions.ts'
 import { rankOf } from '../rollups/ranks.ts'
 import { startInSql } from './marks.ts'
-import { findMatching, hasFew, MOST_EXACT, timeOf, type UsageFilters } from './matching.ts'
+import { findMatching, hasFew, isListed, MOST_EXACT, timeOf, type UsageFilters } from './matching.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, type SumsRow, usageSumsOf } from './rows.ts'
 
 export interface UsageAsked extends UsageTime {
@@ -146,8 +146,8 @@ const groupsStatement = (
     from items group by key, kind
   ), labelled as (
     select ${startInSql(interval, 'started_at')} as start, case when is_other then null else i.key end as label,
-      case when is_other then null else i.kind end as label_kind, is_other, i.*
-    from items i join groups g on i.key is not distinct from g.key and i.kind is not distinct from g.kind
+      case when is_other then null else i.kind end as label_kind, i.*
+    from (select i.*, not ${isListed('i')} as is_other from items i) i
   )
   select (extract(epoch from start) * 1000)::float8 as start, label as key, label_kind as kind, is_other as "isOther",
     (select count(*) from groups where is_other)::int as others,

@@ -14,6 +14,7 @@ import { inOrderOf, MOST_RANKED, placeInSql, slowestFirst } from './duration-ord
 import { foundTraces, itemsOf } from './exact.ts'
 import { IS_PLANNED, LIVE_TRACES, MOST_LIVE, readUsagePlan } from './made-plan.ts'
 import { msOf, startInSql } from './marks.ts'
+import { isListed } from './matching.ts'
 import { type GroupRow, type PeriodSums, rowOf } from './rows.ts'
 import { usageTotal } from './summed.ts'
 
@@ -122,14 +123,13 @@ function groupsStatement(asked: MadeAsked, order: string | undefined): string {
       from parts group by key, kind, is_rest
     ) sums
   )
-  select ${msOf('start')} as start, case when is_other then null else p.key end as key,
-    case when is_other then null else p.kind end as kind, is_other as "isOther",
+  select ${msOf('start')} as start, case when is_other then null else key end as key,
+    case when is_other then null else kind end as kind, is_other as "isOther",
     (select count(*) from groups where is_other)::int as others, sum(traces)::float8 as traces,
     ${isOfSteps ? 'sum(steps)::float8' : 'null'} as steps, sum(errors)::float8 as errors, sum(priced)::float8 as priced,
     sum(input_tokens)::float8 as "inputTokens", sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost,
     sum(computed)::float8 as computed, sum(latency)::text as latency
-  from parts p join groups g
-    on g.key is not distinct from p.key and g.kind is not distinct from p.kind and g.is_rest = p.is_rest
+  from (select p.*, is_rest or not ${isListed('p')} as is_other from parts p) labelled
   group by 1, 2, 3, 4 order by 1, 4, ${bySum} desc, sum(traces) desc, sum(steps) desc, 2, 3`
 }
 

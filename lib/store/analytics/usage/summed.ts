@@ -12,6 +12,7 @@ import { readTotal, type SummedField } from '../rollups/read-series.ts'
 import { type ChartFilters, sumsOf as rollupSumsOf } from '../rollups/sums.ts'
 import { withComputedCosts } from './computed-costs.ts'
 import { inOrderOf, MOST_RANKED, slowestFirst } from './duration-order.ts'
+import { isListed } from './matching.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, usageSumsOf } from './rows.ts'
 
 const FIELDS: readonly SummedField[] = ['model', 'name', 'environment']
@@ -104,10 +105,10 @@ async function readGroups(sql: Sql, projectId: number, asked: SummedAsked) {
         is_rest or row_number() over (order by is_rest, ${rank}, sum(traces) desc, key) > ${limit} as is_other
       from counted group by key, is_rest having sum(traces) > 0
     )
-    select start, case when is_other then null else c.key end as key, is_other as "isOther",
+    select start, case when is_other then null else key end as key, is_other as "isOther",
       (select count(*) from groups where is_other)::int as others, sum(traces)::float8 as traces,
       sum(errors)::float8 as errors, sum(priced)::float8 as priced, sum(input_tokens)::float8 as "inputTokens",
       sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost, sum(latency)::text as latency
-    from counted c join groups g on c.key is not distinct from g.key and c.is_rest = g.is_rest
+    from (select c.*, is_rest or not ${sql.unsafe(isListed('c', ['key']))} as is_other from counted c) labelled
     group by 1, 2, 3 having sum(traces) > 0 order by 1, 3, ${byTraces}, sum(traces) desc, 2`
 }
