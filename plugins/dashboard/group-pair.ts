@@ -14,7 +14,8 @@ import { IN_PROJECT, readRoute } from './page-routes.ts'
 import { GroupPairReply } from './replies.ts'
 
 const group = Type.String({ minLength: 1 })
-const PairQuery = closed({ ...TIME, a: group, b: group, env: Type.Optional(Environment) })
+const filter = Type.Optional(Type.String({ minLength: 1 }))
+const PairQuery = closed({ ...TIME, a: group, b: group, env: Type.Optional(Environment), name: filter, model: filter })
 
 export default function groupPair(app: App): void {
   readRoute(app, `${IN_PROJECT}/group-pair`, {
@@ -22,11 +23,11 @@ export default function groupPair(app: App): void {
     replies: { 200: GroupPairReply },
     async handler(request) {
       const { project, query } = request
-      const { a, b } = query
-      checkQueryTexts({ a, b })
+      const { a, b, name, model } = query
+      checkQueryTexts({ a, b, ...(name && { name }), ...(model && { model }) })
       const { period } = readTimeQuery(query, '7d')
-      const environment = query.env?.toLowerCase()
-      const asked = { period, a: filtersOf('a', a, environment), b: filtersOf('b', b, environment) }
+      const both = { environment: query.env?.toLowerCase(), name, model }
+      const asked = { period, a: { ...both, ...filtersOf('a', a) }, b: { ...both, ...filtersOf('b', b) } }
       const work = () => app.sql.read(sql => readGroupPair(sql, project.id, asked), request)
       const found = await app.largeReads.run(project.id, work, { weight: WEIGHTS.analysis, client: request })
       const { from, to, step, offset } = period
@@ -42,17 +43,17 @@ export default function groupPair(app: App): void {
 const isoOf = (ms: number): string => new Date(ms).toISOString()
 
 /** Reads a group such as `model:gpt-5` or `tag:prompt:v12`. Throws `invalid_request`. */
-function filtersOf(parameter: 'a' | 'b', text: string, environment: string | undefined): PeriodFilters {
+function filtersOf(parameter: 'a' | 'b', text: string): PeriodFilters {
   const [, field, value] = /^(model|name|environment|user|tag):(.+)$/s.exec(text) ?? []
   switch (field) {
     case 'model':
     case 'name':
     case 'tag':
-      return { environment, [field]: value }
+      return { [field]: value }
     case 'environment':
       return { environment: value?.toLowerCase() }
     case 'user':
-      return { environment, user_id: value }
+      return { user_id: value }
     default:
       return refuseField(parameter, 'must be model, name, environment, user or tag, a colon and a value')
   }

@@ -53,6 +53,22 @@ const read = async (a: string, b: string, more = '') => {
   return body
 }
 
+t.test('filters by model, name and environment apply to both groups', async t => {
+  const pair = await read('tag:prompt:v1', 'tag:prompt:v2', '&model=m1')
+  for (const [side, tag] of [
+    ['a', 'prompt:v1'],
+    ['b', 'prompt:v2']
+  ] as const) {
+    t.equal(pair[side].total.traces, given.filter(each => each.tag === tag && each.model === 'm1').length, side)
+  }
+  t.equal((await read('tag:prompt:v1', 'tag:prompt:v2', '&name=none')).a.total.traces, 0)
+  t.equal((await read('tag:prompt:v1', 'tag:prompt:v2', '&env=staging')).a.total.traces, 1)
+  t.equal(
+    (await read('model:m1', 'model:m2', '&model=m1')).b.total.traces,
+    given.filter(({ model }) => model === 'm2').length
+  )
+})
+
 t.test("each group has its traces' sums, in total and per step", async t => {
   for (const [a, b, fits] of [
     ['tag:prompt:v1', 'tag:prompt:v2', (each, side) => each.tag === (side === 'a' ? 'prompt:v1' : 'prompt:v2')],

@@ -90,12 +90,17 @@ export function sortedFailures(
  */
 const MOST_CHARACTERS = 190
 const MOST_WORDS = 12
+const COUNTED_NOUN = /<number> (?:validation )?\p{L}+/gu
 
 /**
- * Returns the words that the list uses to find the group's failures. Placeholders in the pattern stand for other words.
+ * Returns the words that the list uses to find the group's failures. Placeholders in the pattern stand for other words,
+ * and a noun after a number may be plural in the message (lib/trace/failures/message-pattern.ts).
  */
 export function wordsOf({ type, pattern }: Pick<GroupOfFailures, 'type' | 'pattern'>): string {
-  const words = (pattern ?? '').split(/\s+/).filter(word => /[\p{L}\p{N}]/u.test(word) && !/[<>…"“”„]/.test(word))
+  const words = (pattern ?? '')
+    .replace(COUNTED_NOUN, '')
+    .split(/\s+/)
+    .filter(word => /[\p{L}\p{N}]/u.test(word) && !/[<>…"“”„]/.test(word))
   let found = type ?? ''
   for (const word of [...new Set(words)].slice(0, MOST_WORDS)) {
     const longer = found === '' ? word : `${found} ${word}`

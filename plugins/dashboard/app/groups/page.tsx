@@ -29,6 +29,7 @@ import {
 import { ButtonLink } from '../ui/controls.tsx'
 import { ChosenFilter, FilterBar } from '../ui/filter-bar.tsx'
 import { formatCost, formatDuration, formatPercent } from '../ui/format.ts'
+import { IgnoredParameters } from '../ui/ignored-parameters.tsx'
 import { Pending } from '../ui/problem.tsx'
 import { SplitField } from '../ui/split-field.tsx'
 import { asLine } from '../ui/text.ts'
@@ -41,7 +42,9 @@ export function GroupsPage({ slug }: { slug: string }) {
   const { search } = usePlace()
   const { zone } = useStore(preferences)
   const { filters, ...time } = readOverview(search)
-  const query: ListQuery = { ...time, filters: filters.env ? { env: filters.env } : {} }
+  // Two groups cannot be compared by status, because a status excludes all failures, or everything else.
+  const { status: _, ...shared } = filters
+  const query: ListQuery = { ...time, filters: shared }
   const given = readParameters(search, ['a', 'b'])
   const [a, b] = [given.a, given.b].map(text => (text === undefined ? undefined : readTraceGroup(text)))
   const by = a?.by ?? b?.by ?? readSplitField(search) ?? 'model'
@@ -93,10 +96,11 @@ export function GroupsPage({ slug }: { slug: string }) {
       <FilterBar
         query={query}
         facets={facets}
-        only={['env']}
+        only={['name', 'model', 'env']}
         ranges={COUNTED_RANGES}
         change={next => goSearch(addressOf(next, { by, ...groups }))}
       />
+      <IgnoredParameters names={filters.status === undefined ? [] : ['status']} />
       {names === undefined ? (
         <p class="empty">
           Choose a field and two of its values, such as two models, or two versions of a prompt (the tags prompt:v12 and

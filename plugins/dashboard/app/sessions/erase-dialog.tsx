@@ -57,7 +57,8 @@ export function EraseDialog({ slug, target, onClose }: Props) {
   return (
     <FormDialog title={title} submit={`Erase ${traces}`} danger onClose={onClose} onSubmit={remove}>
       <p>
-        Deletes all {traces} of this {kind}, however old, with their spans and scores. This cannot be undone.
+        Deletes {count === 1 ? 'the only trace' : `all ${traces}`} of this {kind}, of any age, including spans and
+        scores. This cannot be undone.
       </p>
       <p class="soft">
         Existing backups still contain these traces until you delete the backups. The audit log records who erased them,

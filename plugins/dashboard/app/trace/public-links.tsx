@@ -42,7 +42,7 @@ export function PublicLinks({ slug, traceId, zone, onClose }: Props) {
   return (
     <Dialog title="Public link" onClose={onClose}>
       <p>
-        Anyone who has the link sees everything that this trace recorded, including its user, its session and its
+        Anyone who has the link sees everything recorded in this trace, including its user, its session and its
         metadata, but not its scores.
       </p>
       {made === undefined ? (

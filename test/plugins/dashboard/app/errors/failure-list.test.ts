@@ -117,7 +117,12 @@ t.test('the words come from the type and the message, without placeholders', t =
   t.equal(wordsOf({ type: 'KeyError', pattern: null }), 'KeyError')
   t.equal(
     wordsOf({ type: 'TimeoutError', pattern: 'upstream <url> timed out after <number> ms -- HTTP 504 "<name>" …' }),
-    'TimeoutError upstream timed out after ms HTTP 504'
+    'TimeoutError upstream timed out after HTTP 504'
+  )
+  t.equal(
+    wordsOf({ type: null, pattern: 'prompt is too long: <number> token, the maximum is <number>' }),
+    'prompt is too long: the maximum',
+    'the message says tokens'
   )
   t.ok(wordsOf({ type: null, pattern: 'word '.repeat(50) + 'long'.repeat(60) }).length <= 190)
   t.end()
