@@ -24,11 +24,10 @@ export function loneValue(entries: readonly FilterEntry[], typed: string): Filte
   const { part, field, value } = lastPart(typed)
   const wanted = (field === undefined ? part : value).toLowerCase()
   if (wanted === '') return undefined
-  const offered = entries.filter(({ isComplete, note }) => field !== undefined || (!isComplete && note !== undefined))
-  const [only, ...others] = offered
-  if (only === undefined || others.length > 0) return undefined
-  const label = only.label.toLowerCase()
-  return label !== wanted && label.startsWith(wanted) && (field !== undefined || part.length > 1) ? only : undefined
+  const isOffered = ({ isComplete, note }: FilterEntry) => field !== undefined || (!isComplete && note !== undefined)
+  const [only, ...others] = entries.filter(each => isOffered(each) && each.label.toLowerCase().startsWith(wanted))
+  if (only === undefined || others.length > 0 || only.label.toLowerCase() === wanted) return undefined
+  return field !== undefined || part.length > 1 ? only : undefined
 }
 
 /** The part that is being typed: a field with the beginning of a value, or the beginning of anything. */

@@ -45,7 +45,7 @@ export const FIELDS: readonly FilterField[] = [
   text('user', 'user', 'User', 'ada@example.com'),
   text('session', 'session', 'Session', 'chat-42'),
   text('step', 'step', 'Step name', 'search_orders'),
-  choice('kind', 'kind', 'Step kind', ['llm', 'tool', 'agent', 'retriever', 'embedding', 'chain', 'custom']),
+  choice('kind', 'kind', 'Step kind', 'llm tool agent retriever embedding reranker chain custom'.split(' ')),
   choice('stepstatus', 'stepStatus', 'Step status', ['error', 'ok', 'unset']),
   text('error', 'error', 'Error', 'TimeoutError'),
   {

@@ -48,6 +48,7 @@ t.test('Enter chooses the only value or field that begins with the typed text', 
   const values = (...names: string[]) => ({ values: names.map(value => ({ value, traces: 1 })), newest: null })
   const taken = (typed: string, known = values()) => loneValue(entriesFor(typed, known), typed)?.text
   t.equal(taken('name:sup', values('support-agent')), 'name:support-agent')
+  t.equal(taken('status:e'), 'status:error', 'unset contains an e, but does not begin with one')
   t.equal(taken('status:ok name:"sup', values('support agent')), 'status:ok name:"support agent"')
   t.equal(taken('name:sup', values('support-agent', 'supply')), undefined, 'two values')
   t.equal(taken('name:support-agent', values('support-agent')), undefined, 'it is complete')

@@ -1,6 +1,7 @@
 /** Tests that filters are restored from their text, and that unreadable parts are named. */
 import fc from 'fast-check'
 import t from 'tap'
+import { FIELD_VALUES } from '../../../../../lib/schema/field-values.ts'
 import {
   describeTerm,
   FIELDS,
@@ -135,4 +136,12 @@ t.test('a chip shows a value with its unit', async t => {
       'Words: "two words"'
     ]
   )
+})
+
+t.test('a choice offers every value that the API accepts', t => {
+  const offered = (name: string) => Object.keys(FIELDS.find(field => field.name === name)!.choices!).sort()
+  t.same(offered('kind'), [...FIELD_VALUES.spanKind].sort())
+  t.same(offered('status'), [...FIELD_VALUES.status, 'running'].sort())
+  t.same(offered('stepstatus'), [...FIELD_VALUES.status].sort())
+  t.end()
 })
