@@ -31,9 +31,10 @@ const SLOWNESS = 3
 /** The name of the suites with tests that install more (test/sdks/install.ts). `npm test` leaves these tests out. */
 export const SDKS = 'sdks'
 export const SDK_FOLDERS: readonly string[] = ['senders', 'clients/typescript/wrap']
-const GENERATORS = join('torture', 'surroundings', 'clients.test.js')
+/** These tests install the packages of test/clients. */
+const SDK_FILES = ['torture/surroundings/clients.test.js', 'clients/typescript/package.test.js']
 const installsMore = (file: string) =>
-  file === GENERATORS || SDK_FOLDERS.some(folder => file.startsWith(join(folder, sep)))
+  SDK_FILES.includes(file) || SDK_FOLDERS.some(folder => file.startsWith(join(folder, sep)))
 
 /** Folders whose few tests run with those of another folder. */
 const JOINED: Readonly<Record<string, string>> = { bench: 'whole', fixtures: 'whole', lint: 'whole', runner: 'whole' }

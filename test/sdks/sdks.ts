@@ -1,7 +1,7 @@
 /**
  * `npm run test:sdks`: installs the libraries of test/sdks, compiles the tests that use them, and runs these tests:
- * OpenTelemetry's senders, and the wrappers of model providers' SDKs. The suite also tests a client
- * generator. `.ci/run` includes them.
+ * OpenTelemetry's senders, and the wrappers of model providers' SDKs. The suite also tests the TypeScript client's
+ * package and client generators, which need another version of TypeScript. `.ci/run` includes them.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

@@ -15,9 +15,10 @@ import { testFolder } from '../../fixtures/folder.ts'
 import { NODE } from '../../fixtures/node.ts'
 import { ANSWER } from '../../provider/facts.ts'
 import { startProvider } from '../../provider/provider.ts'
+import { installGenerators } from '../../sdks/install.ts'
 
 const PACKAGE = 'build/spoor-client'
-const COMPILER = 'test/clients/node_modules/typescript/bin/tsc'
+const COMPILER = join(installGenerators(), 'typescript/bin/tsc')
 const manifest = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8'))
 const own = JSON.parse(readFileSync('package.json', 'utf8'))
 

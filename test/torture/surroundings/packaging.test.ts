@@ -303,12 +303,13 @@ if (isLong) {
     const more = ['backup.existingClaim=backups', 'backup.retention=true']
     const everything = [...image, ...values([...parts, ...more, 'ingress.tlsSecret=tls'])]
     await succeed(helm, ['lint', '--strict', chart, ...everything])
+    const without = new Set<string>()
     const kinds = async (flags: readonly string[]) => {
       const rendered = await succeed(helm, ['template', 'spoor', chart, '--kube-version', '1.31.0', ...flags])
       const file = join(programs, 'rendered.yaml')
       await writeFile(file, rendered)
       const { code, out } = await run(join(programs, 'kubeconform'), ['-strict', '-ignore-missing-schemas', file])
-      if (/failed downloading schema/.test(out)) leave('kubeconform', 'its schemas cannot be fetched here')
+      if (/failed downloading schema/.test(out)) without.add('kubeconform')
       else t.equal(code, 0, out)
       return [...rendered.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind).sort()
     }
@@ -319,7 +320,8 @@ if (isLong) {
     const { code, err } = await run(helm, ['template', 'spoor', chart, '--kube-version', '1.31.0'])
     t.not(code, 0)
     t.match(err, 'Set image.repository')
-    figure('helm lint and kubeconform', 'have nothing to say')
+    for (const program of without) leave(program, 'its schemas cannot be fetched here')
+    figure(without.size === 0 ? 'helm lint and kubeconform' : 'helm lint', 'no problems')
   })
 
   t.test('zsh and fish complete with their scripts', async t => {
