@@ -73,9 +73,7 @@ def test_streams_are_recorded_and_not_changed(client: Spoor, anthropic: Any, pro
 
 
 @pytest.mark.parametrize("how", ["closed", "collected", "left"])
-def test_an_abandoned_stream_leaves_nothing_running(
-    client: Spoor, anthropic: Any, read: Read, how: str
-) -> None:
+def test_an_abandoned_stream_leaves_nothing_running(client: Spoor, anthropic: Any, read: Read, how: str) -> None:
     gc.disable()
     with client.trace("t") as trace:
         if how == "left":

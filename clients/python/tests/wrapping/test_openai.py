@@ -56,9 +56,7 @@ def test_a_stream_is_recorded_and_not_changed(client: Spoor, openai: OpenAI, pro
 
 
 @pytest.mark.parametrize("how", ["closed", "collected"])
-def test_an_abandoned_stream_leaves_nothing_running(
-    client: Spoor, openai: OpenAI, read: Read, how: str
-) -> None:
+def test_an_abandoned_stream_leaves_nothing_running(client: Spoor, openai: OpenAI, read: Read, how: str) -> None:
     with client.trace("t") as trace:
         stream: Any = openai.chat.completions.create(model="gpt-4o-mini", messages=MESSAGES, stream=True)
         next(stream)
