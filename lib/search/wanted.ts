@@ -103,8 +103,9 @@ export function excerptsIn(texts: readonly SearchedText[], wanted: Wanted): read
     if (spans.has(spanId)) continue
     if (excerpts.length === EXCERPTS.most || left <= 0) break
     left -= text.text.length
-    if (!mayContain(text.text, phrases) || !phrases.some(phrase => new Folded(text.text).find(phrase).length > 0))
-      continue
+    if (!mayContain(text.text, phrases)) continue
+    const folded = new Folded(text.text)
+    if (!phrases.some(phrase => folded.find(phrase).length > 0)) continue
     const role = text.json === undefined ? null : roleOf(text.json, text.text)
     if (isInstructing(role)) continue
     spans.add(spanId)

@@ -61,8 +61,8 @@ const MINUTE_MS = 60_000
 /** Value of a fraction's last digit, in microseconds, indexed by the fraction's number of digits. */
 const DIGIT_MICROS = [1_000_000, 100_000, 10_000, 1000, 100, 10, 1]
 /** The times 0001-01-01T00:00:00Z and 10000-01-01T00:00:00Z, in ms since 1970. */
-const FIRST_MS = -62_135_596_800_000
-const PAST_LAST_MS = 253_402_300_800_000
+export const FIRST_MS = -62_135_596_800_000
+export const PAST_LAST_MS = 253_402_300_800_000
 
 /**
  * Returns the canonical form of an ISO 8601 date and time, or undefined if the string is not valid. `T` or a space

@@ -4,12 +4,14 @@ import fc from 'fast-check'
 import t from 'tap'
 import { updateProject } from '../../lib/admin/projects.ts'
 import { pruneAll } from '../../lib/admin/upkeep/pruning.ts'
+import { periodBetween } from '../../lib/rollups/period.ts'
 import { alignedTime, readSplit } from '../../lib/rollups/usage.ts'
 import { checker } from '../../lib/schema/check.ts'
 import { FIELD_VALUES, type UsageSort } from '../../lib/schema/field-values.ts'
 import { UsageReply, type UsageRow, type UsageSums } from '../../lib/schema/history/usage.ts'
 import { foldDeltas } from '../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../lib/store/analytics/rollups/fortnights.ts'
+import { readExactPeriods } from '../../lib/store/analytics/usage/exact-periods.ts'
 import { readMadeUsage } from '../../lib/store/analytics/usage/made-sums.ts'
 import { readSummedUsage, summedField } from '../../lib/store/analytics/usage/summed.ts'
 import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
@@ -666,6 +668,12 @@ t.test('each of 15,000 traces may have a user of its own', async t => {
     const counted = body.rows.reduce((sum: number, { traces }: UsageRow) => sum + traces, 0)
     t.equal(counted, 15_001, 'traces without a user, and other users, are counted too')
   }
+  // The dashboard's overview compares two periods.
+  const period = periodBetween(begin, begin + 3 * DAY)
+  const asked = { period, before: begin - DAY, filters: {}, split: { field: 'user' as const }, limit: 2, charted: 3 }
+  const rows = await database.pool.run(sql => readExactPeriods(sql, id, asked))
+  const whole = rows!.filter(({ at, isBefore }) => at === null && !isBefore)
+  t.same([whole.length, whole.reduce((sum, { traces }) => sum + traces, 0)], [3, 15_001])
 })
 
 longTest('beyond 20,000 traces, sums that the server has computed are read', async t => {

@@ -2,7 +2,7 @@
 
 import type { Column } from '../../rows/columns.ts'
 import { MAX_NAME, MAX_TAG, MAX_TAGS, MAX_TEXT } from '../../schema/input.ts'
-import { timestampOf } from '../../trace/timestamp.ts'
+import { FIRST_MS, PAST_LAST_MS, timestampOf } from '../../trace/timestamp.ts'
 
 /** A page is not what a backup contains. The message completes the sentence "the page …". */
 export class PageFault extends Error {
@@ -26,9 +26,6 @@ const COUNT_BYTES = 2
 const LENGTH_BYTES = 4
 const TWO_32 = 4_294_967_296
 const POSTGRES_EPOCH_MICROS = 946_684_800_000_000
-/** The times 0001-01-01T00:00:00Z and 10000-01-01T00:00:00Z, in microseconds since 1970. */
-const FIRST_MICROS = -62_135_596_800_000_000
-const PAST_LAST_MICROS = 253_402_300_800_000_000
 
 /** Reads rows one after another. */
 export class RowCursor {
@@ -109,7 +106,7 @@ export class RowCursor {
     const since2000 = this.number(name)
     if (since2000 === null) return null
     const micros = since2000 + POSTGRES_EPOCH_MICROS
-    if (!(micros >= FIRST_MICROS && micros < PAST_LAST_MICROS)) throw new PageFault(`has an impossible ${name}`)
+    if (!(micros >= FIRST_MS * 1000 && micros < PAST_LAST_MS * 1000)) throw new PageFault(`has an impossible ${name}`)
     if (micros >= 0 && Number.isSafeInteger(since2000)) return timestampOf(micros)
     const exact = this.bytes.readBigInt64BE(this.#field(name)[0]) + BigInt(POSTGRES_EPOCH_MICROS)
     const rest = Number(((exact % 1000n) + 1000n) % 1000n)

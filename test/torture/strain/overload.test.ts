@@ -232,6 +232,6 @@ t.test('twice the load that the server can handle', async t => {
   await check(t, 'twice the load', { kind: 'typical', clients: CROWD, rate })
 })
 
-longTest('clients with large bodies that retry as soon as they are told to', async t => {
+longTest('clients that send large bodies and retry after exactly Retry-After', async t => {
   await check(t, 'large bodies', { kind: 'large', clients: CLIENTS })
 })
