@@ -103,7 +103,13 @@ export function TimeCharts({ answer, split, query, zone, list, tables, show, zoo
         LineChart,
         { series: series.latency, unit: 'ms', format: percentile },
         (split === undefined ? (['p50', 'p90', 'p99'] as const) : (['p95'] as const)).map(each => (
-          <TotalNumber key={each} name={each} value={total[each]} before={before?.[each]} format={percentile} />
+          <TotalNumber
+            key={each}
+            {...(split === undefined && { name: each })}
+            value={total[each]}
+            before={before?.[each]}
+            format={percentile}
+          />
         ))
       )}
       {figure(

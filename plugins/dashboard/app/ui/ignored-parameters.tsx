@@ -3,5 +3,5 @@ import { asLine } from './text.ts'
 
 export const IgnoredParameters = ({ names }: { names: readonly string[] }) =>
   names.length === 0 ? null : (
-    <p class="soft">This address has unknown or invalid parameters: {asLine(names.join(', '))}.</p>
+    <p class="soft">This page ignores these parameters in the address: {asLine(names.join(', '))}.</p>
   )

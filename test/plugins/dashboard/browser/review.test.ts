@@ -174,7 +174,7 @@ t.test('in a browser', async t => {
     await page.untilText('Last 30 days', '.review-head')
     await page.untilText('name: qa · duration ≥ 10 min', '.review-head')
     await page.untilText('long ago', '.reviewed')
-    await page.untilText('unknown or invalid parameters: colour', '.review')
+    await page.untilText('ignores these parameters in the address: colour', '.review')
     await page.untilText('1 of 1', '.review-progress')
     t.same(await page.violations(), [])
     t.same(page.errors, [])
