@@ -268,7 +268,10 @@ const computedCost = nullable(closed({ model: text, prices: text }))
 const tokenDetails = nullable(
   closed({ cacheRead: nullable(Count), cacheWrite: nullable(Count), reasoning: nullable(Count) })
 )
-/** A span with the sizes of its values in bytes instead of the values. */
+/**
+ * A span with the sizes of its values in bytes instead of the values. Spans of a project have the same input if their
+ * sizes and digests are equal. The digest is null if the input is absent or longer than 4 KiB.
+ */
 const OutlineSpan = closed({
   computedCost,
   tokenDetails,
@@ -276,7 +279,8 @@ const OutlineSpan = closed({
   ...spanCost,
   ...size,
   attributesBytes: Count,
-  eventCount: Count
+  eventCount: Count,
+  inputDigest: nullable(text)
 })
 const OutlineTrace = closed({ ...summaryFields, ...traceFoot, ...size })
 /** A trace without its spans' values. OutlineReply is `unchanged` if the page already has the current version. */

@@ -97,7 +97,8 @@ function outlineOf(span: SizedSpan, traceId: string): string {
     `{${renderSpanHead(span, traceId)},"usage":${renderSpanUsage(span)},"costUsd":${span.costUsd}` +
     `,"computedCost":${raw(span.computedCost, 'null')},"tokenDetails":${raw(span.tokenDetails, 'null')}` +
     `,"inputBytes":${span.inputBytes},"outputBytes":${span.outputBytes}` +
-    `,"attributesBytes":${span.attributesBytes},"eventCount":${span.eventCount}}`
+    `,"attributesBytes":${span.attributesBytes},"eventCount":${span.eventCount}` +
+    `,"inputDigest":${text(span.inputDigest)}}`
   )
 }
 

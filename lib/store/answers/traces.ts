@@ -8,6 +8,7 @@ import type { ListWriter } from '../../limits/list-writer.ts'
 import { Slices } from '../../limits/slices.ts'
 import { MAX_SLICED_BYTES, type SpanTexts, unpackSpans } from '../../rows/packed-texts.ts'
 import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
+import { sha256 } from '../../trace/document.ts'
 import {
   findSpeakers,
   joinMessages,
@@ -71,11 +72,21 @@ const TEXT_COLUMNS =
   'coalesce(t.input, s.input) as input, coalesce(t.output, s.output) as output, s.attributes, s.events'
 export const DETAIL_COLUMNS = `${HEAD_COLUMNS}, ${TEXT_COLUMNS}`
 
-/** Sizes instead of texts. PostgreSQL determines the sizes without reading the texts. Packed texts have null sizes. */
+/** Maximum size of an input with a digest. Reading and hashing longer inputs would slow the outline down. */
+const MAX_DIGESTED_BYTES = 4096
+/** Number of hexadecimal characters of a digest. Steps whose digests collide must also have equally long inputs. */
+const DIGEST_LENGTH = 8
+
+/**
+ * Sizes instead of texts. PostgreSQL determines the sizes without reading the texts, but reads short inputs for their
+ * digests. Both are null for packed texts.
+ */
 const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as events,
   coalesce(octet_length(coalesce(t.input, s.input)::text), t.input_bytes) as "inputBytes",
   coalesce(octet_length(coalesce(t.output, s.output)::text), t.output_bytes) as "outputBytes",
   octet_length(s.attributes::text) as "attributesBytes", json_array_length(s.events) as "eventCount",
+  case when octet_length(s.input::text) <= ${MAX_DIGESTED_BYTES}
+    then substr(encode(sha256(convert_to(s.input::text, 'UTF8')), 'hex'), 1, ${DIGEST_LENGTH}) end as "inputDigest",
   s.call_details ->> 'computedCost' as "computedCost",
   case when s.call_details::text ~ '(cacheRead|cacheWrite|reasoning)Tokens' then json_build_object(
     'cacheRead', s.call_details -> 'cacheReadTokens', 'cacheWrite', s.call_details -> 'cacheWriteTokens',
@@ -356,8 +367,13 @@ interface CallFacts {
   readonly tokenDetails: string | null
 }
 
+/** Identifies an input, so that the dashboard recognises equal inputs. Null if the input is absent or long. */
+interface Digested {
+  readonly inputDigest: string | null
+}
+
 /** A span with the sizes of its texts. */
-export interface SizedSpan extends SpanRow, Sizes, CallFacts {}
+export interface SizedSpan extends SpanRow, Sizes, Digested, CallFacts {}
 
 export interface SizedTrace extends ShownTrace {
   readonly trace: StoredTraceRow & Sizes
@@ -410,9 +426,12 @@ export async function readSizedTrace(
   const isLong = !needsTexts && (!isWhole || shown.trace.estimatedBytes > LONG_BYTES || shown.trace.spanCount > limit)
   const place = { projectId, traceSeq: first?.traceSeq ?? 0, names }
   const ids = new Set(page.map(({ id }) => id))
-  const packed = isLong ? await inSnapshot(sql, () => mapPacked(sql, place, ids, sizesOf)) : new Map<string, Sizes>()
-  const sized = (span: SpanRow) => ({
+  const packed = isLong
+    ? await inSnapshot(sql, () => mapPacked(sql, place, ids, sizesOf))
+    : new Map<string, Partial<SizedSpan>>()
+  const sized = (span: SpanRow & Partial<Digested>) => ({
     ...withSizes({ ...span, ...packed.get(span.id) }),
+    inputDigest: packed.get(span.id)?.inputDigest ?? span.inputDigest ?? digestOf(span.input),
     computedCost: calls.get(span.id)?.computedCost ?? null,
     tokenDetails: calls.get(span.id)?.tokenDetails ?? null
   })
@@ -428,12 +447,17 @@ function pageOf(shown: ShownTrace | undefined, after: string | undefined, limit:
 }
 
 /** Returns the sizes of texts that were read as bytes. */
-const sizesOf = ({ input, output, attributes, events }: SpanTexts): Sizes => ({
+const sizesOf = ({ input, output, attributes, events }: SpanTexts): Sizes & Digested => ({
   inputBytes: input?.length ?? 0,
   outputBytes: output?.length ?? 0,
   attributesBytes: attributes?.length ?? 0,
-  eventCount: countEvents(events)
+  eventCount: countEvents(events),
+  inputDigest: digestOf(input && Buffer.from(input, 'latin1'))
 })
+
+/** Returns the digest of an input, which equals the digest that PostgreSQL computes. */
+const digestOf = (input: string | Uint8Array | null): string | null =>
+  input === null || Buffer.byteLength(input) > MAX_DIGESTED_BYTES ? null : sha256(input).slice(0, DIGEST_LENGTH)
 
 type Sized = Pick<SpanRow, 'input' | 'output'> & Partial<Pick<SpanRow, 'attributes' | 'events'> & Sizes>
 

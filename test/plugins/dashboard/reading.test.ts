@@ -1,4 +1,5 @@
 /** Tests that the dashboard reads the same responses as the API, and that a trace's page reads them in pieces. */
+import { createHash } from 'node:crypto'
 import t from 'tap'
 import { ingestBody, span, spansBody, startBody, traceId } from '../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
@@ -26,6 +27,8 @@ async function recordTrace(more: object = {}) {
   await call('POST', `/api/v1/traces/${body.trace.id}/scores`, { body: score })
   return { id: body.trace.id, spans, odd }
 }
+
+const digestOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
 /** Returns a response without the request's id and the names of parameters, of which the dashboard has more. */
 const plain = ({ status, text }: Answer) => [
@@ -90,7 +93,8 @@ t.test("the outline has sizes instead of the detail's texts, and is otherwise th
         attributesBytes,
         eventCount: events.length,
         computedCost: null,
-        tokenDetails: null
+        tokenDetails: null,
+        inputDigest: head.name === 'first' ? digestOf(odd) : null
       }
     })
   )
@@ -121,11 +125,15 @@ t.test("a long trace's outline has pages", async t => {
 })
 
 t.test('outline pages have the sizes of texts that were packed together, wherever a page begins', async t => {
-  const spans = Array.from({ length: 30 }, (_, i) => span({ name: `${i}`, input: `${i} `.repeat(2000), output: { i } }))
+  const inputOf = (i: number) => (i % 2 === 0 ? `${i} ü` : `${i} `.repeat(4000))
+  const spans = Array.from({ length: 30 }, (_, i) => span({ name: `${i}`, input: inputOf(i), output: { i } }))
   const { id } = await recordTrace({ spans })
   const path = `${P}/traces/${id}/outline`
   const { spans: all } = (await ask('GET', path)).body
   t.equal(all.length, 30)
+  for (const { name, inputDigest } of all) {
+    t.equal(inputDigest, Number(name) % 2 === 0 ? digestOf(JSON.stringify(inputOf(Number(name)))) : null, name)
+  }
   for (const query of ['', '&limit=7', '&limit=5000']) {
     const { status, body } = await ask('GET', `${path}?after=${all[9].id}${query}`)
     t.equal(status, 200, query)

@@ -245,7 +245,7 @@ function Marks({ mark: { attempt, together } }: { mark: RowMark }) {
   return (
     <>
       {attempt !== undefined && (
-        <span class="step-mark" title="Retry of a failed step">
+        <span class="step-mark" title="The same call failed before">
           attempt {attempt}
         </span>
       )}

@@ -28,7 +28,7 @@ t.test("a trace's page", async t => {
 
   t.test('rows show what steps did, which were retried, and which ran at the same time', async t => {
     const service = await begin()
-    const [root, first, second, third, other] = Array.from({ length: 5 }, () => hex(8))
+    const [root, first, second, again, third, other] = Array.from({ length: 6 }, () => hex(8))
     const failure = { name: 'exception', timestamp: at(90), attributes: { 'exception.message': 'Two tests fail.' } }
     const tool = (id: string | undefined, from: number, to: number, over: object) => ({
       ...{ id, parentSpanId: root, name: 'run_tests', kind: 'tool', status: 'ok', ...timed(from, to) },
@@ -40,20 +40,24 @@ t.test("a trace's page", async t => {
         { id: root, name: 'agent run', kind: 'agent', ...timed(0, 4000) },
         tool(first, 0, 100, { status: 'error', input: { command: 'npm test' }, events: [failure] }),
         tool(second, 200, 300, { input: { command: 'npm test -- --only a' }, output: '{"passed":12}' }),
+        tool(again, 310, 390, { input: { command: 'npm test' } }),
         tool(third, 400, 900, { name: 'read_file', input: { path: 'src/a.ts' }, output: 'if x:\n  y' }),
         tool(other, 450, 950, { name: 'read_file', input: { path: 'src/b.ts' } })
       ]
     })
     await page.open(`${service.pages}/traces/${id}`)
     await page.untilText('npm test -- --only a', '.row-words')
-    t.same(await textsOf(page, '.row .step-name'), ['agent run', 'run_tests', 'run_tests', 'read_file', 'read_file'])
+    const [tests, files] = [Array(3).fill('run_tests'), Array(2).fill('read_file')]
+    t.same(await textsOf(page, '.row .step-name'), ['agent run', ...tests, ...files])
     t.same(await textsOf(page, '.row .row-words'), [
       '',
       'Two tests fail.',
       'npm test -- --only a',
+      'npm test',
       'src/a.ts',
       'src/b.ts'
     ])
+    t.same(await textsOf(page, '.row:has(.step-mark) .row-words'), ['npm test', 'src/a.ts', 'src/b.ts'])
     t.same(await textsOf(page, '.row .step-mark'), ['attempt 2', '∥parallel, 2', '∥parallel, 2'])
     t.same(await page.violations(), [])
 
@@ -72,7 +76,7 @@ t.test("a trace's page", async t => {
 
     // A collapsed row has the sums of the steps below it.
     await page.press('[')
-    await page.untilText('4 steps 1 failed', '.row-words')
+    await page.untilText('5 steps 1 failed', '.row-words')
     t.same(page.errors, [])
   })
 

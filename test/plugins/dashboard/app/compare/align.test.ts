@@ -31,7 +31,8 @@ const span = (
   attributesBytes: 0,
   eventCount: 0,
   computedCost: null,
-  tokenDetails: null
+  tokenDetails: null,
+  inputDigest: null
 })
 
 /** Returns the rows as lines: both ids, or one id with its side. */

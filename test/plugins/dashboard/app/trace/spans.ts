@@ -29,6 +29,7 @@ export function outlineSpan(
     eventCount: 0,
     computedCost: null,
     tokenDetails: null,
+    inputDigest: null,
     ...over
   }
 }

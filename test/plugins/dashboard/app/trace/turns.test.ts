@@ -1,8 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { growTree } from '../../../../../plugins/dashboard/app/content/span-tree.ts'
 import type { OutlineSpan } from '../../../../../plugins/dashboard/app/contract.ts'
-import { markSteps } from '../../../../../plugins/dashboard/app/trace/step-marks.ts'
 import { inTime, stepsOfTurns, type Told, turnsOf } from '../../../../../plugins/dashboard/app/trace/turns.ts'
 import { lasting, outlineSpan as span } from './spans.ts'
 
@@ -88,34 +86,4 @@ t.test('no step is in two turns', async () => {
       )
     })
   )
-})
-
-t.test('the same step after a failure is a further attempt', async t => {
-  const failed = { name: 'run', status: 'error' } as const
-  const marks = (...spans: OutlineSpan[]) => Object.fromEntries(markSteps(growTree([span('root'), ...spans])))
-  t.same(
-    marks(step('1', 'tool', failed), step('2', 'llm'), step('3', 'tool', failed), step('4', 'tool', { name: 'run' })),
-    { '3': { attempt: 2 }, '4': { attempt: 3 } }
-  )
-  t.same(marks(step('1', 'tool', failed), step('2', 'tool', { name: 'other' })), {})
-  t.same(
-    marks(step('1', 'tool', { name: 'run' }), step('2', 'tool', { name: 'run' })),
-    {},
-    'after a success, it is not'
-  )
-})
-
-t.test('steps of a kind that ran at the same time are parallel', async t => {
-  const marks = (...spans: OutlineSpan[]) => Object.fromEntries(markSteps(growTree([span('root'), ...spans])))
-  t.same(
-    marks(
-      step('1', 'tool', lasting(0, 100)),
-      step('2', 'tool', lasting(10, 90)),
-      step('3', 'tool', lasting(95, 300)),
-      step('4', 'llm', lasting(0, 100))
-    ),
-    { '1': { together: 2 }, '2': { together: 2 } },
-    'a short overlap and other kinds do not count'
-  )
-  t.same(marks(step('1', 'llm', lasting(0, 0)), step('2', 'llm', lasting(0, 0))), {})
 })
