@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { TracePage } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { styled, usePart } from '../state/lazy-part.ts'
+import { styled, useDialogPart, usePart } from '../state/lazy-part.ts'
 import { forgetPages, keepPage, knownPage, loadPage } from '../state/list-pages.ts'
 import {
   firstPage,
@@ -79,9 +79,9 @@ export function ListPage({ slug }: { slug: string }) {
   const live = useLive(slug, search, query, page, metadata)
   const traces = live.traces
   const [dialog, setDialog] = useState(false)
-  const { part: columnsDialog } = usePart(loadColumnsDialog, dialog)
+  const columnsDialog = useDialogPart(loadColumnsDialog, dialog, () => setDialog(false))
   const [action, setAction] = useState<MatchAction | undefined>()
-  const { part: allMatches } = usePart(loadAllMatches, action !== undefined)
+  const allMatches = useDialogPart(loadAllMatches, action !== undefined, () => setAction(undefined))
   const selection = useSelection(traces)
   const { part: selectionBar } = usePart(loadSelectionBar, selection.ids.size > 0)
   useArrival(isLoaded)
@@ -243,7 +243,7 @@ export function ListPage({ slug }: { slug: string }) {
       {selectionBar && (
         <selectionBar.Selection slug={slug} traces={traces} selection={selection} changed={loaded.again} />
       )}
-      {dialog && columnsDialog !== undefined && (
+      {columnsDialog !== undefined && (
         <columnsDialog.ColumnsDialog
           chosen={columns.map(({ name }) => name)}
           scores={(scoreNames ?? []).map(({ name }) => name)}

@@ -27,8 +27,8 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
   const slug = 'slug' in page ? page.slug : undefined
   const [help, setHelp] = useState(false)
   const [jump, setJump] = useState(false)
-  const commandBox = useDialogPart(loadCommandBox, jump)
-  const helpDialog = useDialogPart(loadHelp, help)
+  const commandBox = useDialogPart(loadCommandBox, jump, () => setJump(false))
+  const helpDialog = useDialogPart(loadHelp, help, () => setHelp(false))
   const { zone } = useStore(preferences)
   const { search } = usePlace()
   const known = useStore(session)

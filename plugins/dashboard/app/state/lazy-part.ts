@@ -1,8 +1,10 @@
 /** Loads parts of the page, together with their style sheet, on first use. */
 
 import { useEffect, useState } from 'preact/hooks'
+import { errorMessageOf } from './api.ts'
 import { useOpening } from './keys.ts'
 import { loadSession } from './session.ts'
+import { tell } from './toasts.ts'
 
 /**
  * Loads a part. On failure, waits for the server and retries once. If the server has been updated, the file may no
@@ -30,24 +32,37 @@ const loaded = new Map<() => Promise<unknown>, unknown>()
 /** Loads a part for a component. Callers must always pass the same `load` function for the same part. */
 export function usePart<T>(load: () => Promise<T>, wanted = true): Part<T> {
   const [, setTurn] = useState(0)
-  const [error, setError] = useState<unknown>()
-  const start = () => {
-    setError(undefined)
-    loadPart(load).then(part => {
-      loaded.set(load, part)
-      setTurn(turn => turn + 1)
-    }, setError)
+  const [failed, setFailed] = useState<{ readonly load: unknown; readonly error: unknown } | undefined>()
+  const part = loaded.get(load) as T | undefined
+  const again = () => {
+    setFailed(undefined)
+    loadPart(load).then(
+      part => {
+        loaded.set(load, part)
+        setTurn(turn => turn + 1)
+      },
+      error => setFailed({ load, error })
+    )
   }
   useEffect(() => {
-    if (wanted && !loaded.has(load)) start()
+    // What this component rendered decides, because another component may have loaded the part in the meantime.
+    if (wanted && part === undefined) again()
   }, [load, wanted])
-  return { part: loaded.get(load) as T | undefined, error, again: start }
+  return { part, error: failed?.load === load ? failed.error : undefined, again }
 }
 
-/** Loads a dialog. Until it is shown, keys that are typed into it are no shortcuts. */
-export function useDialogPart<T>(load: () => Promise<T>, wanted: boolean): T | undefined {
+/**
+ * Loads a dialog. Until it is shown, keys that are typed into it are no shortcuts. If loading fails, shows a message
+ * and calls `cancel`, which must reset `wanted`, so that the next click tries again.
+ */
+export function useDialogPart<T>(load: () => Promise<T>, wanted: boolean, cancel: () => void): T | undefined {
   const { part, error } = usePart(load, wanted)
   useOpening(wanted && part === undefined && error === undefined)
+  useEffect(() => {
+    if (error === undefined || !wanted) return
+    tell(errorMessageOf(error), true)
+    cancel()
+  }, [error])
   return wanted ? part : undefined
 }
 

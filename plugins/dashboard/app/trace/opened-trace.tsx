@@ -148,7 +148,7 @@ export function OpenedTrace({ slug, outline, isPart, refresh }: OpenedProps) {
     const timer = setTimeout(() => Promise.all([loadAnnotate(), loadLater()]).catch(() => {}), 1500)
     return () => clearTimeout(timer)
   }, [])
-  const annotation = useDialogPart(loadAnnotate, annotating !== undefined)
+  const annotation = useDialogPart(loadAnnotate, annotating !== undefined, () => setAnnotating(undefined))
   const list = state.list
   const neighbour = async (by: 1 | -1) => {
     if (list === undefined) return

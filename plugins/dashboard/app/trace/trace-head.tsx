@@ -8,7 +8,7 @@ import type { ShownTotals } from '../content/span-sums.ts'
 import { TRACE_ROW } from '../content/span-tree.ts'
 import type { Outline } from '../contract.ts'
 import { at, errorMessageOf, fetchText, write } from '../state/api.ts'
-import { usePart } from '../state/lazy-part.ts'
+import { useDialogPart } from '../state/lazy-part.ts'
 import { go, serverAddress } from '../state/navigation.ts'
 import { pathOf } from '../state/route.ts'
 import { may, session } from '../state/session.ts'
@@ -40,8 +40,9 @@ export function TraceHead(props: Props) {
   const { slug, outline, selected, list, zone, neighbour, annotate, changed } = props
   const [dialog, setDialog] = useState<'about' | 'metadata' | 'compare' | 'delete' | 'link' | undefined>()
   const [metadata, setMetadata] = useState('{}')
-  const dialogs = usePart(loadLater, dialog !== undefined).part
-  const links = usePart(loadLinks, dialog === 'link').part
+  const close = () => setDialog(undefined)
+  const dialogs = useDialogPart(loadLater, dialog !== undefined && dialog !== 'link', close)
+  const links = useDialogPart(loadLinks, dialog === 'link', close)
   const { trace } = outline
   const base = pathOf({ page: 'traces', slug })
   const isSpan = outline.spans.some(({ id }) => id === selected)
@@ -87,7 +88,7 @@ export function TraceHead(props: Props) {
             }
             name="Copy"
             items={[
-              { label: 'Link to this', key: 'y', act: () => void copy(location.href, 'Link') },
+              { label: 'Copy link', key: 'y', act: () => void copy(location.href, 'Link') },
               { label: 'Trace ID', act: () => void copy(trace.id, 'Trace ID') },
               ...(isSpan
                 ? [
@@ -131,28 +132,22 @@ export function TraceHead(props: Props) {
           trace={trace}
           zone={zone}
           edit={may(slug, 'member') ? () => void edit().catch(fail) : undefined}
-          onClose={() => setDialog(undefined)}
+          onClose={close}
         />
       )}
       {dialog === 'metadata' && dialogs !== undefined && (
-        <dialogs.MetadataDialog
-          slug={slug}
-          traceId={trace.id}
-          text={metadata}
-          onClose={() => setDialog(undefined)}
-          changed={changed}
-        />
+        <dialogs.MetadataDialog slug={slug} traceId={trace.id} text={metadata} onClose={close} changed={changed} />
       )}
       {dialog === 'link' && links !== undefined && (
-        <links.PublicLinks slug={slug} traceId={trace.id} zone={zone} onClose={() => setDialog(undefined)} />
+        <links.PublicLinks slug={slug} traceId={trace.id} zone={zone} onClose={close} />
       )}
       {dialog === 'compare' && dialogs !== undefined && (
-        <dialogs.CompareDialog slug={slug} trace={trace} zone={zone} onClose={() => setDialog(undefined)} />
+        <dialogs.CompareDialog slug={slug} trace={trace} zone={zone} onClose={close} />
       )}
       {dialog === 'delete' && dialogs !== undefined && (
         <dialogs.DeleteDialog
           trace={trace}
-          onClose={() => setDialog(undefined)}
+          onClose={close}
           onDelete={async () => {
             await write('DELETE', path)
             tell('Trace deleted')

@@ -1,6 +1,6 @@
 /** The menu of time ranges. */
 import { useState } from 'preact/hooks'
-import { usePart } from '../state/lazy-part.ts'
+import { useDialogPart } from '../state/lazy-part.ts'
 import { type ListQuery, withTime } from '../state/list-query.ts'
 import { preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
@@ -19,7 +19,7 @@ interface TimeProps {
 
 export function TimeMenu({ query, ranges = [...LIST_RANGES, ALL_TIME], change }: TimeProps) {
   const [dialog, setDialog] = useState(false)
-  const { part } = usePart(loadTimeDialog, dialog)
+  const part = useDialogPart(loadTimeDialog, dialog, () => setDialog(false))
   const { zone } = useStore(preferences)
   const now = new Date()
   const word = (iso: string | undefined, other: string) => (iso === undefined ? other : shortTime(iso, zone, now))
@@ -43,7 +43,7 @@ export function TimeMenu({ query, ranges = [...LIST_RANGES, ALL_TIME], change }:
           { label: 'Custom range…', checked: isCustom, act: () => setDialog(true) }
         ]}
       />
-      {dialog && part !== undefined && (
+      {part !== undefined && (
         <part.TimeDialog
           query={query}
           onClose={() => setDialog(false)}

@@ -279,7 +279,7 @@ t.test('in a browser', async t => {
     }
     const api = (await service.call('GET', `/api/v1/traces/${id}`)).text
     const shown = JSON.parse(api)
-    t.match(await copied('Link to this'), `/traces/${id}?span=${spans[3]}`)
+    t.match(await copied('Copy link'), `/traces/${id}?span=${spans[3]}`)
     t.equal(await copied('Trace ID'), id)
     t.same(JSON.parse(await copied('Span as JSON')), shown.spans[3])
     t.same(JSON.parse(await copied('Whole trace as JSON')).spans, shown.spans)
