@@ -138,7 +138,7 @@ function saidOf(before: string | undefined, after: string | undefined, changes: 
   if (before === undefined) return 'only in B'
   if (after === undefined) return 'only in A'
   const { gone, come } = changes
-  return gone + come === 0 ? 'the same in both' : `−${formatCount(gone)} +${formatCounted(come, 'line')}`
+  return gone + come === 0 ? 'identical' : `−${formatCount(gone)} +${formatCounted(come, 'line')}`
 }
 
 function Lines({ lines }: { lines: readonly DiffLine[] }) {
@@ -151,7 +151,7 @@ function Lines({ lines }: { lines: readonly DiffLine[] }) {
       {shown.blocks.map(({ from, to, folded }, i) =>
         folded ? (
           <button key={from} type="button" class="plain folded" onClick={() => setOpened(new Set([...opened, from]))}>
-            {formatCounted(to - from, 'line')} the same in both
+            {formatCounted(to - from, 'identical line')}
           </button>
         ) : (
           <Offscreen key={from} {...(i > 2 && { estimate: (to - from) * LINE_PX })}>
@@ -163,7 +163,7 @@ function Lines({ lines }: { lines: readonly DiffLine[] }) {
       )}
       {shown.left > 0 && (
         <MoreButton onClick={() => setMost(most + PORTION)}>
-          Show more: {formatCounted(shown.left, 'line')} left
+          Show more ({formatCounted(shown.left, 'line')} left)
         </MoreButton>
       )}
     </div>
