@@ -37,6 +37,8 @@ export type ClaimTrace = (
   traceIds: readonly string[]
 ) => Promise<{ readonly traceId: string | null; readonly judged: readonly string[] }>
 
+const NUMBER_STARTS = '0123456789-.,'
+
 /** Leases are renewed well before they end (lib/store/projects/review-leases.ts). */
 const RENEW_MS = 4 * 60_000
 
@@ -58,8 +60,15 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
   const [isDone, setDone] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
   const valueField = useRef<HTMLInputElement>(null)
+  const queueBox = useRef<HTMLElement>(null)
   const shown = shownTrace(queue)
-  useLayoutEffect(() => valueField.current?.focus(), [shown])
+  const isNumber = kind.dataType === 'numeric'
+  // Each trace starts with the focus on the trace, where keys are shortcuts. The field of a text keeps the focus,
+  // because letters that are typed early would be shortcuts too.
+  useLayoutEffect(() => {
+    if (isNumber || document.activeElement !== valueField.current) queueBox.current?.focus({ preventScroll: true })
+    scrollTo(0, 0)
+  }, [shown])
   useEffect(() => {
     if (shown === undefined) return
     const timer = setInterval(() => claim([shown]).catch(() => {}), RENEW_MS)
@@ -112,10 +121,11 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
       await settle(withVerdict(queue, shown, { scoreId: score.id, value }))
     })
   const skip = () => doing(() => settle(withoutVerdict(queue)))
-  const back = () => {
-    setQueue(backward(queue))
-    setDone(false)
-  }
+  const back = () =>
+    doing(async () => {
+      setQueue(backward(queue))
+      setDone(false)
+    })
   const undo = () =>
     doing(async () => {
       const id = lastJudged(queue)
@@ -133,14 +143,24 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
       setFault(errorMessageOf(error))
     }
   }
+  const type = (text: string) => {
+    valueField.current?.focus()
+    setTyped(typed + text)
+  }
+  // Outside the field, the first key of a number starts a new value in the field.
+  const typedKeys = {
+    v: () => type(''),
+    ...(isNumber && Object.fromEntries([...NUMBER_STARTS].map(key => [key, () => type(key)])))
+  }
   useKeys({
     ...(isDone ? {} : Object.fromEntries(kind.choices.map(({ key, value }) => [key, () => void give(value)]))),
     j: () => void skip(),
     ArrowRight: () => void skip(),
-    k: back,
-    ArrowLeft: back,
+    k: () => void back(),
+    ArrowLeft: () => void back(),
     u: () => void undo(),
     m: () => field.current?.focus(),
+    ...(kind.choices.length === 0 && typedKeys),
     ...(isDone && { r: () => void doing(() => settle(withSkippedAgain(queue))) })
   })
   const { done, total } = progressOf(queue)
@@ -165,7 +185,9 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
         <Waiting what="the next trace" />
       ) : (
         <>
-          <ReviewedTrace key={shown} slug={slug} traceId={shown} />
+          <section ref={queueBox} class="review-queue" tabIndex={-1} aria-label="Trace to review">
+            <ReviewedTrace key={shown} slug={slug} traceId={shown} />
+          </section>
           <form class="verdict" aria-label="Verdict" onSubmit={save}>
             <p>
               <b>{kind.name}</b> {kind.description !== '' && asLine(kind.description, 300)}
@@ -173,13 +195,12 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
             </p>
             {kind.choices.length === 0 ? (
               <div class="joined">
-                {/* The field stays in place from trace to trace, so that keys typed early do not become shortcuts. */}
                 <input
                   ref={valueField}
                   aria-label={`Value of ${kind.name}`}
                   aria-invalid={fault !== ''}
                   placeholder={boundsOf(kind)}
-                  title="Enter saves the value. Escape leaves the field."
+                  title="Press Enter to save, or Esc to leave the field."
                   autocomplete="off"
                   inputMode={kind.dataType === 'numeric' ? 'decimal' : undefined}
                   maxLength={kind.dataType === 'categorical' ? 200 : 40}
@@ -218,7 +239,7 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
               rows={1}
               maxLength={2000}
               aria-label="Comment"
-              placeholder="Comment (optional), saved with the value. Escape leaves the field."
+              placeholder="Optional comment, saved with the score. Press Esc to leave the field."
               value={comment}
               onInput={event => setComment(event.currentTarget.value)}
               onKeyDown={leaveOnEscape}
@@ -228,11 +249,16 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
                 <kbd>k</kbd> Previous
               </Button>
               <Button onClick={skip}>
-                <kbd>j</kbd> Skip
+                <kbd>j</kbd> {given === undefined ? 'Skip' : 'Next'}
               </Button>
               <Button onClick={undo}>
                 <kbd>u</kbd> Undo
               </Button>
+              {kind.choices.length === 0 && (
+                <Button onClick={() => valueField.current?.focus()}>
+                  <kbd>v</kbd> Value
+                </Button>
+              )}
               <Button onClick={() => field.current?.focus()}>
                 <kbd>m</kbd> Comment
               </Button>

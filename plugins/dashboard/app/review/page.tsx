@@ -15,7 +15,7 @@ import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { prefer, preferences, presentTime } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
-import { type ScoreKind, scoreKinds } from '../state/score-kinds.ts'
+import { describeValues, type ScoreKind, scoreKinds } from '../state/score-kinds.ts'
 import { may } from '../state/session.ts'
 import { describeQuery } from '../state/views.ts'
 import { IgnoredParameters } from '../ui/ignored-parameters.tsx'
@@ -102,6 +102,7 @@ export function ReviewPage({ slug }: { slug: string }) {
             </select>
           </label>
         )}
+        {kind !== undefined && <span class="soft">{asLine(describeValues(kind), 200)}</span>}
         <TimeMenu query={query} change={change} />
         {filters !== '' && <p class="soft">{asLine(describeQuery(filters), 200)}</p>}
       </header>
@@ -118,8 +119,8 @@ export function ReviewPage({ slug }: { slug: string }) {
         <Waiting what="the scores" />
       ) : kind === undefined ? (
         <p>
-          First, define the score in <a href={pathOf({ page: 'settings', slug, tab: 'scores' })}>Settings</a>, then
-          return to this page.
+          This project has no scores yet. Define one in{' '}
+          <a href={pathOf({ page: 'settings', slug, tab: 'scores' })}>Settings</a> to start a review.
         </p>
       ) : !may(slug, 'member') ? (
         <p>Only members and owners can score traces.</p>

@@ -3,6 +3,7 @@ import { useId, useState } from 'preact/hooks'
 import type { DataType, ScoreDefinition } from '../contract.ts'
 import { at, write } from '../state/api.ts'
 import { useRead } from '../state/load.ts'
+import { boundsOf } from '../state/score-kinds.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
 import { Field, FormDialog } from '../ui/dialog.tsx'
@@ -94,11 +95,10 @@ export function ScoreDefinitions({ slug }: { slug: string }) {
   )
 }
 
-function valuesOf({ dataType, minimum, maximum, categories }: ScoreDefinition): string {
+function valuesOf(definition: ScoreDefinition): string {
+  const { dataType, categories } = definition
   if (dataType === 'boolean') return 'yes, no'
-  if (dataType === 'categorical') return asLine(categories.join(', '), 200)
-  if (minimum === null) return maximum === null ? 'any number' : `at most ${maximum}`
-  return maximum === null ? `at least ${minimum}` : `${minimum} to ${maximum}`
+  return dataType === 'categorical' ? asLine(categories.join(', '), 200) : boundsOf(definition) || 'any number'
 }
 
 interface EditProps {

@@ -83,6 +83,13 @@ export function boundsOf({ minimum, maximum }: Pick<ScoreKind, 'minimum' | 'maxi
   return minimum !== null ? `at least ${minimum}` : maximum !== null ? `at most ${maximum}` : ''
 }
 
+/** Describes the values of a score: `number, 1 to 5`, `yes or no`, or its categories. */
+export function describeValues(kind: ScoreKind): string {
+  if (kind.dataType === 'boolean') return 'yes or no'
+  if (kind.dataType === 'numeric') return ['number', boundsOf(kind)].filter(part => part !== '').join(', ')
+  return kind.choices.length === 0 ? 'any text' : kind.choices.map(({ label }) => label).join(', ')
+}
+
 /** Reads a typed value. Throws an error that states the rule. */
 export function readScoreValue({ dataType, minimum, maximum, choices }: ScoreKind, text: string): ScoreInputValue {
   const choice = choices.find(({ label }) => label === text)

@@ -186,13 +186,23 @@ t.test('in a browser', async t => {
       sql => sql`
         insert into score_definitions (project_id, name, data_type, minimum, maximum, categories)
         select id, 'share', 'numeric', 0, 0.9, '{}'::text[] from projects where slug = ${project.slug}
+        union all select id, 'note', 'categorical', null, null, '{}' from projects where slug = ${project.slug}
         union all select id, 'verdict', 'categorical', null, null, '{good,wrong}' from projects
           where slug = ${project.slug}`
     )
     for (const name of ['one', 'two', 'three']) await record(project, name)
     await page.open(`${project.pages}/review?judge=share`)
     await page.untilText('Answer to three', '.reviewed')
-    await page.until(`document.activeElement?.getAttribute('aria-label') === 'Value of share'`)
+    await page.untilText('number, 0 to 0.9', '.review-head')
+    // The trace has the focus, and the first key of a number begins a value.
+    const isQueue = `document.activeElement?.getAttribute('aria-label') === 'Trace to review'`
+    const isField = `document.activeElement?.getAttribute('aria-label') === 'Value of share'`
+    await page.until(isQueue)
+    await page.press('-')
+    await page.until(`${isField} && document.activeElement.value === '-'`)
+    await page.press('Escape')
+    await page.press('v')
+    await page.until(isField)
     for (const [typed, message] of [
       ['1', 'The value must be at most 0.9.'],
       ['-1', 'The value must be at least 0.'],
@@ -208,11 +218,28 @@ t.test('in a browser', async t => {
     await page.evaluate('document.activeElement.select()')
     await page.type('0.5')
     await page.press('Enter')
-    // The field keeps the focus while the verdict is stored, so these keys skip and undo nothing.
+    await page.untilText('2 of 3', '.review-progress')
+    await page.until(isQueue)
+    t.match(await scoresOf(project.slug), [{ name: 'share', value: 0.5 }])
+    await page.untilText('Skip', '.verdict-more')
+    await page.press('k')
+    await page.untilText('Your score: 0.5', '.verdict')
+    await page.untilText('Next', '.verdict-more')
+    await page.press('j')
+    await page.press('j')
+    await page.untilText('3 of 3', '.review-progress')
+    t.equal((await scoresOf(project.slug)).length, 1, 'moving on adds no score')
+
+    // The field of a text keeps the focus while the score is stored, so letters that are typed early are no shortcuts.
+    await page.open(`${project.pages}/review?judge=note`)
+    await page.untilText('any text', '.review-head')
+    await page.until(isQueue)
+    await page.press('v')
+    await page.type('fine')
+    await page.press('Enter')
     for (const key of 'ujk') await page.press(key)
     await page.untilText('2 of 3', '.review-progress')
-    await page.until(`document.activeElement?.getAttribute('aria-label') === 'Value of share'`)
-    t.match(await scoresOf(project.slug), [{ name: 'share', value: 0.5 }])
+    t.match((await scoresOf(project.slug)).at(-1), { name: 'note', value: 'fine' })
 
     await page.open(`${project.pages}/review?judge=verdict`)
     await page.untilText('1 of 3', '.review-progress')
@@ -231,7 +258,7 @@ t.test('in a browser', async t => {
     await page.until(`document.querySelector('dialog[open] input') !== null`)
     await page.press('Escape')
     await page.until(`document.querySelector('dialog') === null`)
-    t.equal((await scoresOf(project.slug)).length, 1, 'no key added a score')
+    t.equal((await scoresOf(project.slug)).length, 2, 'no key added a score')
     await page.press('o')
     await page.untilText('2 of 3', '.review-progress')
     t.match((await scoresOf(project.slug)).at(-1), { name: 'verdict', value: 'good', comment: 'ow' })
@@ -242,7 +269,7 @@ t.test('in a browser', async t => {
     const project = await ownProject(service)
     await record(project, 'defined')
     await page.open(`${project.pages}/review`)
-    await page.untilText('First, define the score in')
+    await page.untilText('This project has no scores yet.')
     await page.open(`${project.pages}/settings/scores`)
     await page.click('button', 'Define a score')
     await page.until(`document.activeElement?.maxLength === 64`)

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import {
   choiceOf,
+  describeValues,
   readScoreValue,
   scoreKindOf,
   scoreKinds
@@ -88,4 +89,13 @@ t.test('typed values are read, or rejected with the rule', async t => {
     [scoreKindOf('r', 'categorical'), ' ', /Choose a value/]
   ]
   for (const [kind, text, rule] of wrong) t.throws(() => readScoreValue(kind, text), rule)
+})
+
+t.test('the values of a score are described', async t => {
+  t.equal(describeValues(range(1, 5)), 'number, 1 to 5')
+  t.equal(describeValues(range(null, 0.9)), 'number, at most 0.9')
+  t.equal(describeValues(range(null, null)), 'number')
+  t.equal(describeValues(scoreKindOf('r', 'boolean')), 'yes or no')
+  t.equal(describeValues(scoreKindOf('r', 'categorical', ['warm', 'cold'])), 'warm, cold')
+  t.equal(describeValues(scoreKindOf('r', 'categorical')), 'any text')
 })
