@@ -9,12 +9,12 @@
  * 5. the same name
  *
  * The same step has the same kind, and the same names from the root down. Names exclude models, so that `chat gpt-5` in
- * one trace matches `chat gpt-5-mini` in the other. The rows have the highest total score. A retried, inserted or removed
- * step therefore does not shift the steps after it.
+ * one trace matches `chat gpt-5-mini` in the other. The rows have the highest total score, so a retried, inserted or
+ * removed step does not shift the steps after it.
  *
  * For long traces, the best rows would take too long to find. Passes from the strictest to the loosest of these rules
- * then pair the steps that both traces have in the same order, until the gaps between pairs are short. Gaps that stay long
- * are split evenly.
+ * then pair the steps that both traces have in the same order, until the gaps between pairs are short. Gaps that stay
+ * long are split evenly.
  */
 
 import { growTree, type Node, visibleRows } from '../content/span-tree.ts'
@@ -66,7 +66,7 @@ function withoutModel({ name, model }: OutlineSpan): string {
 /** Minimum length of a model name that is removed. A shorter name such as `o1` could be the prefix of any word. */
 const LEAST_MODEL = 4
 
-/** What two steps may have in common; undefined if a step has no such feature. `path` stands for the names from the root. */
+/** Returns a feature of a step, or undefined if the step lacks it. `path` stands for the names from the root down. */
 type Feature = (step: AlignedStep, path: number) => string | undefined
 
 const inputOf = ({ inputBytes, inputDigest }: OutlineSpan) => `${inputBytes} ${inputDigest}`
@@ -186,7 +186,7 @@ function pairBest(partners: Int32Array, inA: Features, inB: Features, [aFrom, aT
   let [i, j, isAdjacent] = [0, 0, false]
   while (i < n && j < m) {
     const at = i * width + j
-    // Of equal pairings, the last is chosen, because what leads to a pair is right before it.
+    // The last of equal pairings is chosen, because the steps that lead to a pair are right before it.
     if (!isAdjacent && best[at] === best[at + 1]) j++
     else if (!isAdjacent && best[at] === best[at + width]) i++
     else {

@@ -57,7 +57,7 @@ export function MetricsTable({ pair: { a, b }, labels, hrefs }: TableProps) {
             cells={[
               <a href={hrefs.a}>{formatCount(a.total.traces)}</a>,
               <a href={hrefs.b}>{formatCount(b.total.traces)}</a>,
-              null
+              changeBetween(a.total.traces, b.total.traces)
             ]}
           />
           <Row

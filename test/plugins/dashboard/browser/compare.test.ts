@@ -43,6 +43,23 @@ t.test('two traces are selected, compared and swapped, and the selection is in t
   t.same(await seen(`${scoresShown} dt`), ['quality', 'resolved', 'tone'])
   t.same(await seen(`${scoresShown} dd`), ['0.7 → 0.9 +0.2', 'yes', '– → kind'])
 
+  // At each width, all groups of columns have the same columns, and only narrow panes lack those of A.
+  for (const width of [1920, 1440, 1280, 1100, 1024]) {
+    await page.width(width)
+    const isShown = 'each => each.offsetWidth > 0'
+    const shown = await page.evaluate(`[...document.querySelectorAll('.aligned .is-head .trio')].map(trio =>
+      [...trio.querySelectorAll('span:not(.trio-title)')].filter(${isShown}).map(each => each.textContent)
+    )`)
+    const columns = width !== 1100 ? ['A', 'B', 'change'] : ['B', 'change']
+    t.same(shown, [columns, columns, columns], `${width}`)
+    const cut = `[...document.querySelectorAll('.aligned .trio > span:not(.unseen)')]
+      .filter(${isShown})
+      .filter(each => each.scrollWidth > each.clientWidth + 1)
+      .map(each => each.textContent)`
+    t.same(await page.evaluate(cut), [], 'no number is cut off')
+  }
+  await page.width(1280)
+
   // The keyboard moves to the model call, which both traces contain.
   await page.evaluate("document.getElementById('aligned').focus()")
   for (const _ of [1, 2]) await page.press('ArrowDown')
@@ -67,7 +84,7 @@ t.test('two traces are selected, compared and swapped, and the selection is in t
   await page.open(`${pages}/traces/${again.id}`)
   await page.click('.menu button', 'More')
   await page.click('[role=menuitem]', 'Compare with')
-  await page.click('dialog a', 'The previous')
+  await page.click('dialog a', 'Previous trace')
   await page.until(`location.search === '?a=${agent.id}&b=${again.id}'`)
   await page.untilText('2 spans in both')
 

@@ -132,13 +132,16 @@ t.test('in a browser', async t => {
     await page.untilText('Compare groups', 'h1')
     await page.untilText('Examples', 'h2')
     t.match(await page.evaluate(PARAMETERS), { a: 'name:answer', b: 'name:search' })
-    const rows =
-      "[...document.querySelectorAll('.metrics tbody tr')].map(row => row.innerText.split('\\t').slice(0, 3))"
-    t.match(await page.evaluate(`${rows}.slice(0, 3)`), [
-      ['Traces', '4', '3'],
-      [/Error rate/, /25/, /33/],
-      ['p50 duration', '3.00 s', '4.00 s']
+    const rows = "[...document.querySelectorAll('.metrics tbody tr')].map(row => row.innerText.split('\\t'))"
+    const metrics = (await page.evaluate(rows)) as string[][]
+    t.match(metrics.slice(0, 3), [
+      ['Traces', '4', '3', /^−25/],
+      [/Error rate/, /25/, /33/, /points/],
+      ['p50 duration', '3.00 s', '4.00 s', /^\+33/]
     ])
+    for (const [title, ...cells] of metrics) {
+      t.ok(cells.length === 3 && cells.every(cell => cell !== ''), `${title} of both groups, and the difference`)
+    }
     await choose('B', '')
     await page.untilText('Choose a field and two of its values')
     await choose('B', 'search')
