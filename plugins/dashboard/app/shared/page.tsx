@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from 'preact/hooks'
 import { type Body, bodyIn } from '../content/bodies.ts'
-import { memberAt, membersOf, nodeAt } from '../content/json-text.ts'
+import { countMembers, memberAt, membersOf, nodeAt } from '../content/json-text.ts'
 import { ValueSection } from '../content/value-section.tsx'
 import type { SharedTrace } from '../contract.ts'
 import { ApiError, at, writeForText } from '../state/api.ts'
@@ -62,6 +62,7 @@ function SharedView({ loaded }: { loaded: Loaded }) {
   const placed = useMemo(() => withDepths(spans), [spans])
   const culprit = useMemo(() => culpritOf(spans), [spans])
   const rendered = texts === 'rendered'
+  const hasMetadata = body.metadata !== undefined && countMembers(body.text, body.metadata) > 0
   const hasTexts = body.input !== undefined || body.output !== undefined
   return (
     <article class="shared">
@@ -85,7 +86,7 @@ function SharedView({ loaded }: { loaded: Loaded }) {
       {hasTexts && <h2 class="unseen">Input and output</h2>}
       {hasTexts && <ValueSection title="Input" body={body} part="input" rendered={rendered} />}
       {hasTexts && <ValueSection title="Output" body={body} part="output" rendered={rendered} />}
-      {body.metadata !== undefined && <ValueSection title="Metadata" body={body} part="metadata" rendered={rendered} />}
+      {hasMetadata && <ValueSection title="Metadata" body={body} part="metadata" rendered={rendered} />}
       <h2>{formatCounted(spans.length, 'span')}</h2>
       <ol class="shared-spans">
         {placed.slice(0, count).map(({ span, depth }) => (

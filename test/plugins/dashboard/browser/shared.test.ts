@@ -3,7 +3,7 @@ import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
 import { hasChromium, openPage } from '../../browser.ts'
 import { recordAgent } from './traces.ts'
-import { elsewhere, visit, visitor } from './visit.ts'
+import { elsewhere, type Visit, visit, visitor } from './visit.ts'
 
 t.test('in a browser', async t => {
   if (!(await hasChromium())) {
@@ -13,6 +13,9 @@ t.test('in a browser', async t => {
   const service = await testService(t, { config: { publicLinks: true } })
   const { url } = service
   const agent = await recordAgent(service)
+  const bare = await recordAgent(service, { metadata: {} })
+  const headings = (page: Visit) =>
+    page.evaluate("[...document.querySelectorAll('.shared > .half h3')].map(each => each.textContent)")
 
   t.test('an owner creates a link, anyone can see the trace with it, and nobody after it is revoked', async t => {
     const page = await visit(t, service)
@@ -29,6 +32,7 @@ t.test('in a browser', async t => {
     await guest.open(link)
     await guest.untilText('support-agent', 'h1')
     await guest.untilText('u-3', '.shared-facts')
+    t.same(await headings(guest), ['Input', 'Output', 'Metadata'])
     await guest.untilText('s/1 ä', '.shared-facts')
     await guest.click('.shared-spans summary', 'lookup_order')
     await guest.untilText('lookup_order', '.shared-spans')
@@ -57,6 +61,14 @@ t.test('in a browser', async t => {
     await guest.open('about:blank')
     await guest.open(link)
     await guest.untilText('has expired, or was revoked')
+
+    const path = `/app/api/p/default/traces/${bare.id}/public-links`
+    const request = `{ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"days":1}' }`
+    const token = await page.evaluate(`fetch('${path}', ${request}).then(each => each.json()).then(each => each.token)`)
+    await guest.open('about:blank')
+    await guest.open(`${url}/app/shared#${token}`)
+    await guest.untilText('support-agent', 'h1')
+    t.same(await headings(guest), ['Input', 'Output'], 'a trace without metadata')
     t.same(page.errors, [])
   })
 })
