@@ -90,7 +90,7 @@ export function ScoredTraces({ slug, query, base, zone }: Props) {
             <ButtonLink href={`${base}${writeScoreQuery({ ...query, after: '' })}`}>Newest</ButtonLink>
           )}
           {value.nextCursor !== null && (
-            <ButtonLink href={`${base}${writeScoreQuery({ ...query, after: value.nextCursor })}`}>older →</ButtonLink>
+            <ButtonLink href={`${base}${writeScoreQuery({ ...query, after: value.nextCursor })}`}>Older →</ButtonLink>
           )}
         </nav>
       )}
@@ -107,7 +107,7 @@ export function DisagreementTable({ slug, query, zone }: { slug: string; query: 
       <header>
         <h2 id="disagreement">Where sources disagree</h2>
       </header>
-      <Pending of={loaded} what="where sources disagree" />
+      <Pending of={loaded} what="disagreements" />
       {value !== undefined &&
         (value.pairs.length === 0 ? (
           <p class="soft">No trace has this score from two sources.</p>

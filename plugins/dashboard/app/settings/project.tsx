@@ -137,7 +137,7 @@ function onState(
   { backTo, isFilled, waiting, partlyIndexed }: NonNullable<ProjectAnswer['search']>,
   zone: Zone
 ): string {
-  const back = backTo === null ? 'no earlier traces are' : `traces back to ${fullTime(backTo, zone)} are`
+  const back = backTo === null ? 'earlier traces are not yet' : `traces back to ${fullTime(backTo, zone)} are`
   const last = waiting === 0 ? '' : ` ${formatCount(waiting)} new ones are being indexed.`
   const partly =
     partlyIndexed === 0 ? '' : ` ${formatCount(partlyIndexed)} are searchable only by name, input and output.`

@@ -45,7 +45,7 @@ export function usePart<T>(load: () => Promise<T>, wanted = true): Part<T> {
     )
   }
   useEffect(() => {
-    // What this component rendered decides, because another component may have loaded the part in the meantime.
+    // The component may have rendered before another one loaded the part, so `loaded` must not decide.
     if (wanted && part === undefined) again()
   }, [load, wanted])
   return { part, error: failed?.load === load ? failed.error : undefined, again }

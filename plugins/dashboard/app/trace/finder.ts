@@ -56,7 +56,7 @@ export class Finder {
       const tooLong = () => {
         worker.removeEventListener('message', answer)
         this.end()
-        reject(new Error('This expression takes too long to match.'))
+        reject(new Error('This regular expression takes too long.'))
       }
       worker.addEventListener('message', answer)
       worker.postMessage({ kind: 'find', turn, pattern } satisfies Question)

@@ -58,7 +58,7 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
       }
       if (stop.signal.aborted) return
       const { hits, ms, failed } = answer
-      if (failed) throw new Error('The texts could not be read.')
+      if (failed) throw new Error('The trace’s texts could not be loaded.')
       const total = hits.reduce((sum, { count }) => sum + count, 0)
       setSaid(
         total === 0

@@ -207,7 +207,7 @@ export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
       ) : (
         <p>
           <a ref={focusOnce} href={to(before.id)} onClick={onClose}>
-            The previous {asLine(trace.name, 60)}, {fullTime(before.startedAt, zone)}
+            Previous trace named {asLine(trace.name, 60)}, {fullTime(before.startedAt, zone)}
           </a>
         </p>
       )}

@@ -68,7 +68,7 @@ export function TurnsView({ slug, outline, selected, hits, select }: Props) {
       ) : (
         wanted < steps.length && (
           <MoreButton onClick={() => setMost(most + PORTION)}>
-            Show more: {formatCounted(steps.length - wanted, 'step')} left
+            Show more ({formatCounted(steps.length - wanted, 'step')} left)
           </MoreButton>
         )
       )}
