@@ -391,7 +391,13 @@ const SessionRow = closed({
 const since = nullable(DateTime)
 export const SessionPageReply = closed({ groups: Type.Array(SessionRow), nextCursor: cursor, since })
 export const UserPageReply = closed({ groups: Type.Array(GroupSums), nextCursor: cursor, since, countedFrom })
-export const UserSumsReply = closed({ ...GroupSums.properties, sessions: Type.Array(SessionRow), countedFrom })
+export const UserSumsReply = closed({
+  ...GroupSums.properties,
+  /** Start of the period, which the sums and the sessions cover. */
+  from: text,
+  sessions: Type.Array(SessionRow),
+  countedFrom
+})
 const { isMore: _, ...sums } = GroupSums.properties
 export const SessionSumsReply = closed({
   ...sums,

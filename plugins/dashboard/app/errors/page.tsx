@@ -8,6 +8,7 @@ import { type LoadedInParts, useExamined } from '../state/examining.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
+import { otherParameters } from '../state/other-parameters.ts'
 import { readOverview, toCounted, writeOverview } from '../state/overview-query.ts'
 import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf, readParameters } from '../state/route.ts'
@@ -18,6 +19,7 @@ import { Button, ButtonLink, LinkButton } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { formatCount, formatCounted } from '../ui/format.ts'
+import { IgnoredParameters } from '../ui/ignored-parameters.tsx'
 import { Pending } from '../ui/problem.tsx'
 import { LinkedRows, numbers, type Title } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
@@ -80,6 +82,7 @@ export function ErrorsPage({ slug }: { slug: string }) {
         <h1 tabIndex={-1}>Errors</h1>
       </div>
       <FilterBar query={query} facets={facets} only={['env']} ranges={COUNTED_RANGES} change={change} />
+      <IgnoredParameters names={otherParameters(search, ['range', 'from', 'to', 'env', 'sort'])} />
       <Pending of={{ value, error, again }} what="the errors" />
       {value !== undefined &&
         (value.groups.length === 0 && isExamined(value) ? (
