@@ -250,8 +250,12 @@ export const FailuresReply = closed({
   groups: Type.Array(FailureGroup),
   /** Groups that this part of the list found only before the period. */
   earlier: Type.Array(EarlierFailures),
-  /** Number of groups that are not listed because the list is full. */
+  /**
+   * Numbers of groups that are not listed because the list is full, and of their failures, without failures that steps
+   * passed on from a child.
+   */
   others: Count,
+  otherFailures: Count,
   /** Start of the last trace examined, if both periods have older traces; otherwise null. */
   reached: nullable(DateTime),
   nextCursor: cursor

@@ -25,6 +25,7 @@ import { LinkedRows, numbers, type Title } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime, type Zone } from '../ui/time.ts'
 import {
+  countFailures,
   FAILURE_SORTS,
   type FailureHistory,
   type FailureSort,
@@ -126,11 +127,10 @@ interface FailuresProps {
 }
 
 function Failures({ slug, list, history, env, sort, zone, setSort, more }: FailuresProps) {
-  const { groups, others, reached } = list
+  const { groups, reached } = list
   const now = new Date()
-  // A failure that a step passed on from its child counts as the child's.
-  const count = groups.reduce((sum, each) => sum + each.count - each.passedOn, 0)
-  const fresh = groups.filter(group => isNew(group, list, history.value)).length
+  const counts = countFailures(list)
+  const fresh = groups.filter(each => each.count > each.passedOn && isNew(each, list, history.value)).length
   const column = (name: FailureSort, kind?: 'number'): Title => ({
     title: FAILURE_SORTS[name],
     ...(sort === name ? { is: kind ? 'sorted number' : 'sorted' } : kind && { is: kind }),
@@ -140,8 +140,9 @@ function Failures({ slug, list, history, env, sort, zone, setSort, more }: Failu
   return (
     <>
       <p class="soft" role="status">
-        {formatCounted(count, 'failure')} in {formatCounted(groups.length + others, 'group')}
+        {formatCounted(counts.failures, 'failure')} in {formatCounted(counts.groups, 'group')}
         {fresh > 0 && `, ${formatCount(fresh)} new`}.
+        {counts.passedOn > 0 && ` ${repeating(counts.passedOn)}`}
         {reached !== null && (
           <>
             {` Examined back to ${shortTime(reached, zone, now)}; older traces are not counted yet.`}{' '}
@@ -176,6 +177,9 @@ function Failures({ slug, list, history, env, sort, zone, setSort, more }: Failu
     </>
   )
 }
+
+const repeating = (groups: number): string =>
+  groups === 1 ? '1 more group only repeats a child’s failures.' : `${groups} more groups only repeat a child’s failures.`
 
 interface RowProps extends Pick<FailuresProps, 'slug' | 'list' | 'env' | 'zone'> {
   readonly group: GroupOfFailures

@@ -76,18 +76,20 @@ t.test('a session is read from start to end, and scores link to traces', async t
     const times = { startedAt, endedAt: new Date(Date.parse(startedAt) + 1000).toISOString(), spans: [] }
     await recordAgent(service, { ...times, name, userId: 'ida', sessionId: `talk of ${name}` })
   }
-  const listed = (label: string) =>
-    `[...document.querySelectorAll('[aria-label="${label}"] a.open')].map(each => each.title || each.textContent).join()`
+  const listed = (label: string) => `[...document.querySelectorAll('[aria-label="${label}"] a.open')]
+    .map(each => each.title || each.textContent).join()`
   await page.open(`${service.url}/app/p/default/users?range=30d&colour=red`)
   await page.untilText('This page ignores these parameters in the address: colour.')
   await page.click('a.open', 'ida')
   await page.until("location.pathname.endsWith('/users/ida') && location.search === '?range=30d'")
   await page.until(`${listed('Newest traces')} === 'recent,earlier'`)
   await page.until(`${listed('Sessions')} === 'talk of recent,talk of earlier'`)
-  await page.evaluate(
-    `(select => { select.value = '7d'; select.dispatchEvent(new Event('change')) })(
-      [...document.querySelectorAll('.filter')].find(each => each.textContent.startsWith('Period')).querySelector('select'))`
-  )
+  await page.evaluate(`{
+    const period = [...document.querySelectorAll('.filter')].find(each => each.textContent.startsWith('Period'))
+    const select = period.querySelector('select')
+    select.value = '7d'
+    select.dispatchEvent(new Event('change'))
+  }`)
   await page.until(`${listed('Newest traces')} === 'recent' && ${listed('Sessions')} === 'talk of recent'`)
   t.same(await page.violations(), [])
   t.same(page.errors, [])
