@@ -141,8 +141,7 @@ function Failures({ slug, list, history, env, sort, zone, setSort, more }: Failu
     <>
       <p class="soft" role="status">
         {formatCounted(counts.failures, 'failure')} in {formatCounted(counts.groups, 'group')}
-        {fresh > 0 && `, ${formatCount(fresh)} new`}.
-        {counts.passedOn > 0 && ` ${repeating(counts.passedOn)}`}
+        {fresh > 0 && `, ${formatCount(fresh)} new`}.{counts.passedOn > 0 && ` ${repeating(counts.passedOn)}`}
         {reached !== null && (
           <>
             {` Examined back to ${shortTime(reached, zone, now)}; older traces are not counted yet.`}{' '}
@@ -179,7 +178,9 @@ function Failures({ slug, list, history, env, sort, zone, setSort, more }: Failu
 }
 
 const repeating = (groups: number): string =>
-  groups === 1 ? '1 more group only repeats a child’s failures.' : `${groups} more groups only repeat a child’s failures.`
+  groups === 1
+    ? '1 more group only repeats a child’s failures.'
+    : `${groups} more groups only repeat a child’s failures.`
 
 interface RowProps extends Pick<FailuresProps, 'slug' | 'list' | 'env' | 'zone'> {
   readonly group: GroupOfFailures
