@@ -88,8 +88,15 @@ export const TracePageReply = closed({
 export const TraceSummariesReply = closed({ traces: Type.Array(TraceSummary) })
 /** The number of matching traces, counted up to a limit. */
 export const MatchCountReply = closed({ traces: Count, isMore: flag })
-/** A page of matching traces as lines of a CSV file. */
-export const MatchTableReply = closed({ head: text, rows: text, traces: Count, nextCursor: cursor })
+/**
+ * A page of matching traces as lines of a CSV file, without line ends and without scores. `scores` are the newest value
+ * of each name.
+ */
+export const MatchTableReply = closed({
+  head: text,
+  rows: Type.Array(closed({ cells: text, scores: Type.Record(text, Type.Union([Type.Number(), text, flag])) })),
+  nextCursor: cursor
+})
 /** Values of a filter, most frequent first. `newest`: number of newest traces counted, if there are more. */
 export const SuggestionsReply = closed({
   values: Type.Array(closed({ value: text, traces: Count })),

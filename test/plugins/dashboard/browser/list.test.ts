@@ -219,9 +219,15 @@ t.test('in a browser', async t => {
   })
 
   t.test('all matches are downloaded, and deleted once their number is typed', async t => {
-    const { pages, call } = await begin()
+    const { slug, pages, call } = await begin()
     await page.send('Page.addScriptToEvaluateOnNewDocument', {
       source: `globalThis.saved = []
+        globalThis.names = []
+        const click = HTMLAnchorElement.prototype.click
+        HTMLAnchorElement.prototype.click = function () {
+          if (this.download) globalThis.names.push(this.download)
+          click.call(this)
+        }
         const create = URL.createObjectURL
         URL.createObjectURL = blob => { globalThis.saved.push(blob); return create.call(URL, blob) }`
     })
@@ -236,6 +242,9 @@ t.test('in a browser', async t => {
     await menu('as NDJSON')
     await page.until('globalThis.saved.length === 2')
     const [csv, ndjson] = (await page.evaluate(SAVED)) as [string, string]
+    const day = new Date().toISOString().slice(0, 10)
+    const file = `spoor-${slug}-traces-tag-vip-${day}`
+    t.same(await page.evaluate('globalThis.names'), [`${file}.csv`, `${file}.ndjson`])
     t.match(csv, /^id,name,status,[^\r]*\r\n[0-9a-f]{32},refunds,error,[^\r]*\r\n[0-9a-f]{32},summed,ok,[^\r]*\r\n$/)
     const names = ndjson
       .trim()
