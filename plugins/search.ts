@@ -77,7 +77,8 @@ export async function answerSearch(
   const index = wanted === undefined ? null : await readSearchState(sql, projectId, names)
   const traces = await readFoundSummaries(sql, projectId, page.found, names, asked.conditions.step)
   const isNothing = page.found.length === 0 && query.after === undefined && query.before === undefined
-  const hint = isNothing ? await explainEmpty(sql, projectId, emptyOf(asked), names) : null
+  const stopped = page.next === undefined ? undefined : { examined: page.examined }
+  const hint = isNothing ? await explainEmpty(sql, projectId, { ...emptyOf(asked), stopped }, names) : null
   const rest = {
     nextCursor: searchCursor(query.sort, page.next),
     pageSize: query.limit,

@@ -53,7 +53,7 @@ export default function sessions(app: App): void {
       const { groups, next, hint } = await app.sql.read(async sql => {
         const page = await listSessions(sql, key.projectId, asked)
         const values = { sessionPrefix: prefix, userId, environment }
-        const empty = { sought: 'session', values }
+        const empty = { sought: 'session', values, stopped: page.next && {} }
         return { ...page, hint: isEmpty(page, asked) ? await explainEmpty(sql, key.projectId, empty) : null }
       }, request)
       const list = groups.map(({ id, isMore, ...sums }) => ({ id, ...shown(sums), partial: isMore, ...ends(sums) }))
@@ -127,7 +127,7 @@ export default function sessions(app: App): void {
       const { groups, next, countedFrom, hint } = await app.sql.read(async sql => {
         const page = await listTracedUsers(sql, key.projectId, asked)
         const values = { userPrefix: prefix, environment }
-        const empty = { sought: 'user', values }
+        const empty = { sought: 'user', values, stopped: page.next && {} }
         return {
           ...page,
           countedFrom: await readCountedFrom(sql, key.projectId),

@@ -66,7 +66,8 @@ export default function spans(app: App): void {
         const isEmpty = failures.count === 0 && asked.after === undefined
         const { kind, name, model: stepModel, trace } = asked
         const own = kind === TRACE_KIND ? { name: name ?? trace.name } : { step: name }
-        const empty = { sought: 'failure', values: { ...hintValues(trace), ...own, stepModel } }
+        const stopped = failures.next && {}
+        const empty = { sought: 'failure', values: { ...hintValues(trace), ...own, stepModel }, stopped }
         return { ...failures, hint: isEmpty ? await explainEmpty(sql, projectId, empty, names) : null }
       })
       const { groups, steps, count, next, reached, hint } = found
@@ -94,7 +95,8 @@ export async function answerSpanList(
     const page = await listSpans(sql, projectId, asked, names)
     const isEmpty = page.spans === '[]' && asked.after === undefined
     const { name: step, model: stepModel, traceId, trace } = asked
-    const empty = { sought: 'span', values: { ...hintValues(trace), step, stepModel, traceId } }
+    const stopped = page.next && {}
+    const empty = { sought: 'span', values: { ...hintValues(trace), step, stepModel, traceId }, stopped }
     return { ...page, hint: isEmpty ? await explainEmpty(sql, projectId, empty, names) : null }
   })
   const rest = `"reached":${plain(reached ?? null)},"hint":${text(hint)},"pageSize":${asked.limit}`

@@ -52,6 +52,7 @@ export default function failures(app: App): void {
         app.sql.readOf(project.id, (sql, names) => groupFailures(sql, project.id, asked, names), request)
       const found = await app.largeReads.run(project.id, work, { weight: WEIGHTS.search, client: request })
       const groups = found.groups.filter(({ count }) => count > 0)
+      const others = groups.slice(MOST_GROUPS).filter(group => ownFailures(group) > 0)
       const { from, to, step, offset } = period
       return {
         body: {
@@ -68,7 +69,8 @@ export default function failures(app: App): void {
               before,
               firstAt: first
             })),
-          others: Math.max(0, groups.length - MOST_GROUPS),
+          others: others.length,
+          otherFailures: others.reduce((sum, group) => sum + ownFailures(group), 0),
           reached: found.reached ?? null,
           nextCursor: JSON.parse(renderCursor(FAILURE_ORDER, found.next))
         }
@@ -76,6 +78,9 @@ export default function failures(app: App): void {
     }
   })
 }
+
+/** Returns the number of failures that steps did not pass on from a child. */
+const ownFailures = ({ count, passedOn }: GroupedFailures): number => count - passedOn
 
 const isoOf = (ms: number): string => new Date(ms).toISOString()
 

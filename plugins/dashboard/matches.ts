@@ -96,9 +96,12 @@ export default function matches(app: App): void {
         request
       )
       const rows: FoundRow[] = JSON.parse(traces)
-      const csv = rows.map(row => `${COLUMNS.map(({ type, of }) => csvCell(of(row), type)).join(',')}\r\n`).join('')
-      const head = `${COLUMNS.map(({ name }) => name).join(',')}\r\n`
-      return { body: { head, rows: csv, traces: rows.length, nextCursor: searchCursor(sort, next) } }
+      const lines = rows.map(row => ({
+        cells: COLUMNS.map(({ type, of }) => csvCell(of(row), type)).join(','),
+        scores: Object.fromEntries(Object.entries(row.scores).map(([name, { value }]) => [name, value]))
+      }))
+      const head = COLUMNS.map(({ name }) => name).join(',')
+      return { body: { head, rows: lines, nextCursor: searchCursor(sort, next) } }
     }
   })
 
@@ -164,7 +167,10 @@ const own = <N extends keyof FoundRow>(
   ...names: readonly (N & (FoundRow[N] extends Cell ? string : never))[]
 ): TableColumn[] => names.map(name => ({ name, type, of: row => row[name] as Cell }))
 
-/** The columns of a table of matches: the summary of each trace, its first error, and the beginnings of its texts. */
+/**
+ * The columns of a table of matches: the summary of each trace, its first error, and the beginnings of its texts. The
+ * page adds a column for each name of a score (plugins/dashboard/app/list/score-columns.ts).
+ */
 const COLUMNS: readonly TableColumn[] = [
   ...own('text', 'id', 'name', 'status', 'environment'),
   ...own('time', 'startedAt', 'endedAt'),
@@ -179,10 +185,5 @@ const COLUMNS: readonly TableColumn[] = [
   { name: 'failedStep', type: 'text', of: ({ firstError }) => firstError?.step ?? null },
   { name: 'errorType', type: 'text', of: ({ firstError }) => firstError?.type ?? null },
   { name: 'errorMessage', type: 'text', of: ({ firstError }) => firstError?.message ?? null },
-  ...own('text', 'inputPreview', 'outputPreview'),
-  {
-    name: 'scores',
-    type: 'json',
-    of: ({ scores }) => (Object.keys(scores).length === 0 ? null : JSON.stringify(scores))
-  }
+  ...own('text', 'inputPreview', 'outputPreview')
 ]

@@ -88,8 +88,15 @@ export const TracePageReply = closed({
 export const TraceSummariesReply = closed({ traces: Type.Array(TraceSummary) })
 /** The number of matching traces, counted up to a limit. */
 export const MatchCountReply = closed({ traces: Count, isMore: flag })
-/** A page of matching traces as lines of a CSV file. */
-export const MatchTableReply = closed({ head: text, rows: text, traces: Count, nextCursor: cursor })
+/**
+ * A page of matching traces as lines of a CSV file, without line ends and without scores. `scores` are the newest value
+ * of each name.
+ */
+export const MatchTableReply = closed({
+  head: text,
+  rows: Type.Array(closed({ cells: text, scores: Type.Record(text, Type.Union([Type.Number(), text, flag])) })),
+  nextCursor: cursor
+})
 /** Values of a filter, most frequent first. `newest`: number of newest traces counted, if there are more. */
 export const SuggestionsReply = closed({
   values: Type.Array(closed({ value: text, traces: Count })),
@@ -250,8 +257,12 @@ export const FailuresReply = closed({
   groups: Type.Array(FailureGroup),
   /** Groups that this part of the list found only before the period. */
   earlier: Type.Array(EarlierFailures),
-  /** Number of groups that are not listed because the list is full. */
+  /**
+   * Numbers of groups that are not listed because the list is full, and of their failures, without failures that steps
+   * passed on from a child.
+   */
   others: Count,
+  otherFailures: Count,
   /** Start of the last trace examined, if both periods have older traces; otherwise null. */
   reached: nullable(DateTime),
   nextCursor: cursor
@@ -395,7 +406,13 @@ const SessionRow = closed({
 const since = nullable(DateTime)
 export const SessionPageReply = closed({ groups: Type.Array(SessionRow), nextCursor: cursor, since })
 export const UserPageReply = closed({ groups: Type.Array(GroupSums), nextCursor: cursor, since, countedFrom })
-export const UserSumsReply = closed({ ...GroupSums.properties, sessions: Type.Array(SessionRow), countedFrom })
+export const UserSumsReply = closed({
+  ...GroupSums.properties,
+  /** Start of the period, which the sums and the sessions cover. */
+  from: text,
+  sessions: Type.Array(SessionRow),
+  countedFrom
+})
 const { isMore: _, ...sums } = GroupSums.properties
 export const SessionSumsReply = closed({
   ...sums,

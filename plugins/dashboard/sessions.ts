@@ -17,6 +17,7 @@ import {
 import { readSessionDetails } from '../../lib/store/analytics/groups/session-details.ts'
 import {
   listSessions,
+  type OwnTraces,
   readSession,
   readSessionTraces,
   type SessionGroupSums
@@ -45,7 +46,7 @@ const GroupListQuery = closed({
   range,
   sort: Type.Optional(Type.Enum(['last', ...GROUP_SORTS]))
 })
-const UserQuery = closed({ id: Id, range })
+const UserQuery = closed({ id: Id, range, env: ListQuery.properties.env })
 const SessionTracesQuery = closed({ id: Id, after: Type.Optional(Type.String({ minLength: 1 })) })
 
 const PAGE = 50
@@ -117,12 +118,14 @@ export default function sessionPages(app: App): void {
     async handler(request) {
       const { project, query } = request
       checkQueryTexts(query)
+      const scope = { from: beginOf(query.range), environment: query.env?.toLowerCase() }
       const body = await sql.read(async each => {
-        const user = await readUser(each, project.id, query.id, beginOf(query.range))
+        const user = await readUser(each, project.id, query.id, scope)
         const { sessions, ...sums } = found(user, 'user in this project')
         return {
           ...sums,
-          sessions: await withDetails(each, project.id, sessions, query.id),
+          from: scope.from,
+          sessions: await withDetails(each, project.id, sessions, { ...scope, userId: query.id }),
           countedFrom: await readCountedFrom(each, project.id)
         }
       }, request)
@@ -160,12 +163,12 @@ export default function sessionPages(app: App): void {
 }
 
 /** Adds the fields that a session list shows besides sums. */
-async function withDetails(sql: Sql, projectId: number, groups: readonly SessionGroupSums[], userId?: string) {
+async function withDetails(sql: Sql, projectId: number, groups: readonly SessionGroupSums[], own?: OwnTraces) {
   const details = await readSessionDetails(
     sql,
     projectId,
     groups.map(({ id }) => id),
-    userId
+    own
   )
   // A session may have been deleted since its sums were read.
   return groups.flatMap(group => {

@@ -110,12 +110,28 @@ t.test("exported rows contain the API's values in every format", async t => {
   t.match(csv, /^name,kind,model\r\n/)
   t.match(csv, /^'=cmd\(\),llm,m\r$/m)
   t.match((await run('--rows', 'scores', '--format', 'csv', '--columns', 'value,number')).out, /^'=a,\r$/m)
+  const columns = ['--columns', 'id,score:quality,score:tone,score:good']
+  const table = (await run('--format', 'csv', ...columns)).out
+  t.match(table, /^id,score:quality,score:tone,score:good\r\n/)
+  t.match(table, new RegExp(`^${id},0\\.5,'=a,true\\r$`, 'm'))
+  t.match(table, new RegExp(`^${running.trace.id},,,\\r$`, 'm'))
+  const scored = { 'score:quality': 0.5, 'score:tone': '=a', 'score:good': 'true' }
+  t.match(
+    (await lines(...columns)).find(each => each.id === id),
+    scored
+  )
+  const wide = start(['export', '--project', 'default', '--format', 'parquet', ...columns], env)
+  const [content] = await Promise.all([buffer(wide.stdout!), once(wide, 'exit')])
+  const rows = await parquetReadObjects({ file: new Uint8Array(content).buffer })
+  const inParquet = rows.find(each => each.id === id)
+  t.match(inParquet, { 'score:quality': '0.5', 'score:tone': '=a' })
   // A key gets the same rows from the server, in another order.
   const sorted = ({ code, out }: { code: number | null; out: string }) => ({ code, lines: out.split('\n').sort() })
   const forms = [
     ...['traces', 'spans', 'scores'].flatMap(kind =>
       ['ndjson', 'csv'].map(format => ['--rows', kind, '--format', format])
     ),
+    ['--format', 'csv', ...columns],
     ['--as', 'dataset'],
     ['--as', 'dataset', '--score', 'quality>0.4']
   ]
@@ -227,6 +243,9 @@ t.test('invalid exports are rejected before any output', async t => {
     [['--rows', 'steps'], /--rows must be one of traces, spans, scores/],
     [['--as', 'finetuning'], /--as must be one of dataset/],
     [['--columns', 'id,nope'], /--columns does not match any column of traces: "nope"\. The columns are id, name,/],
+    [['--columns', 'score:ä'], /does not match any column of traces: "score:ä"/],
+    [['--rows', 'spans', '--columns', 'score:x'], /does not match any column of spans: "score:x"/],
+    [['--columns', 'score:x,score:x'], /--columns repeats a column: "score:x"/],
     [['--columns', 'id,id'], /--columns repeats a column: "id"/],
     [['--columns', ''], /--columns does not match any column of traces: ""/],
     [['--as', 'dataset', '--format', 'csv'], /--as cannot be combined with --format, --rows or --columns/],

@@ -6,6 +6,7 @@ import { pruneAll } from '../../lib/admin/upkeep/pruning.ts'
 import { SCHEMA_NAMES } from '../../lib/database/tables.ts'
 import type { TraceSearchQuery } from '../../lib/schema/history/search.ts'
 import { type FindBounds, findTracePage } from '../../lib/store/finding/find-traces.ts'
+import { explainEmpty } from '../../lib/store/hints/explain-empty.ts'
 import type { Edge } from '../../lib/store/lists/cursor.ts'
 import { addMessages } from '../../lib/store/trace/messages.ts'
 import { readSearch } from '../../plugins/search.ts'
@@ -522,7 +523,7 @@ t.test('numbers beyond the precision of a double are compared exactly', async t 
 })
 
 t.test('an empty page names existing values', async t => {
-  const { call } = await testService(t)
+  const { call, database } = await testService(t)
   const hint = async (query: string) => (await call('GET', `/api/v1/search?${query}`)).body.hint
   t.equal(await hint('name=run'), 'The project has no traces.')
   const steps = [span({ name: 'lookup_order' }), span({ name: 'answer' })]
@@ -542,10 +543,18 @@ t.test('an empty page names existing values', async t => {
   t.equal(await hint('score=helpful<1'), 'No recent score is named "helpful". The nearest: "helpfulness".')
   const both = await hint('from=2030-01-01T00:00:00Z&model=gpt')
   t.match(both, /^No trace started in this period; the newest started at 2026-.*Z\. No trace has the model "gpt"/)
-  const none = 'No trace that was examined meets all conditions.'
+  const none = 'No trace meets all conditions.'
   const newest = `The newest trace started at ${trace.startedAt}.`
   t.equal(await hint('errors=true'), `${none} ${newest}`)
-  t.equal(await hint('name=answer-question&tag=web&errors=true'), `${none} Each of the values exists. ${newest}`)
+  t.equal(await hint('name=answer-question&tag=web&errors=true'), `${none} Each value exists. ${newest}`)
+  for (const [stopped, said] of [
+    [{ examined: 5000 }, 'No matches in the 5,000 traces searched so far.'],
+    [{ examined: 1 }, 'No matches in the trace searched so far.'],
+    [{}, 'No matches in the traces searched so far.']
+  ] as const) {
+    const empty = { sought: 'trace', values: {}, stopped }
+    t.equal(await database.pool.run(sql => explainEmpty(sql, 1, empty)), `${said} ${newest}`)
+  }
 })
 
 t.test('words can be combined with every other condition and sort', async t => {

@@ -170,7 +170,7 @@ t.test('empty responses name existing values', async t => {
   t.equal((await get(`${SPANS}?traceId=${id}`)).hint, `The project has no trace ${id}.`)
   t.equal(
     (await get(`${SPANS}?name=chat&status=error`)).hint,
-    `No span that was examined meets all conditions. Each of the values exists. The newest trace started at ${AT}.`
+    `No span meets all conditions. Each value exists. The newest trace started at ${AT}.`
   )
   t.equal(
     (await get(`${ERRORS}?${RANGE}&tag=x&userId=u&traceName=rum`)).hint,
@@ -178,7 +178,7 @@ t.test('empty responses name existing values', async t => {
       'No trace has the tag "x". Recent traces have none.'
   )
   t.match((await get(`${SPANS}?sessionId=s`)).hint, /^No trace has the session ID "s"/)
-  t.match((await get(`${ERRORS}?${RANGE}&name=chat`)).hint, /^No failure that was examined meets all conditions\./)
+  t.match((await get(`${ERRORS}?${RANGE}&name=chat`)).hint, /^No failure meets all conditions\./)
   t.match((await get(`${ERRORS}?${RANGE}&name=cha`)).hint, /No recent step is named "cha"\. The nearest: "chat"/)
 })
 

@@ -57,7 +57,8 @@ export default command({
     '`trace.keyId` or `recorded`. For a whole project, --project is much faster.',
     '',
     'With --rows, the export is a table. Inputs, outputs, metadata, tags, attributes and events are JSON columns. In',
-    'CSV, text that a spreadsheet would run as a formula gets a leading apostrophe. NDJSON and Parquet are exact.',
+    'CSV, text that a spreadsheet would run as a formula gets a leading apostrophe. NDJSON and Parquet are exact. For',
+    'rows of traces, --columns also takes score:NAME: the newest value of the score with this name.',
     '',
     'To keep a copy up to date, use --cursor-file, or --since with the cursor that the last export printed to stderr;',
     '"start" means all traces. The export then contains every trace written since: recorded, continued, patched or',
@@ -72,6 +73,7 @@ export default command({
     'export --project default --since 7d --errors | spoor import --project failures -',
     'export --project default --cursor-file sync.cursor --format parquet --rows spans > spans.parquet',
     'export --project default --rows scores --format csv --columns traceId,name,value > scores.csv',
+    'export --project default --format csv --columns id,name,score:helpfulness > scored.csv',
     'export --project default --as dataset --since 7d > dataset.jsonl'
   ],
   async run({ flags, env, json, stream, progress }) {
@@ -236,12 +238,15 @@ async function outputOf(form: Form): Promise<Output | undefined> {
 }
 
 async function readTable({ rows, columns }: Extract<Form, { as: 'table' }>): Promise<Table> {
-  const { COLUMN_NAMES, tableOf } = await import('../../../lib/moving/tables/columns.ts')
+  const { COLUMN_NAMES, isScoreColumn, tableOf } = await import('../../../lib/moving/tables/columns.ts')
   const known = COLUMN_NAMES[rows]
-  const unknown = columns?.find((name, i) => !known.includes(name) || columns.indexOf(name) !== i)
+  const isKnown = (name: string) => known.includes(name) || isScoreColumn(rows, name)
+  const unknown = columns?.find((name, i) => !isKnown(name) || columns.indexOf(name) !== i)
   if (unknown !== undefined) {
-    const rule = known.includes(unknown) ? 'repeats a column' : `does not match any column of ${rows}`
-    throw new UsageError(`--columns ${rule}: ${JSON.stringify(unknown)}. The columns are ${known.join(', ')}`)
+    const rule = isKnown(unknown) ? 'repeats a column' : `does not match any column of ${rows}`
+    throw new UsageError(
+      `--columns ${rule}: ${JSON.stringify(unknown)}. The columns are ${known.join(', ')}${rows === 'traces' ? ' and score:NAME' : ''}`
+    )
   }
   return tableOf(rows, columns)
 }

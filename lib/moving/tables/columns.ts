@@ -103,6 +103,26 @@ function numberOf({ dataType, value }: ScoreRow): number | null {
   return dataType === 'boolean' ? Number(value === 'true') : Number(value)
 }
 
+/** Names of scores have only these characters (`ScoreName` in lib/schema/input.ts). */
+const SCORE_COLUMN = /^score:[\w-]+$/
+
+/** Whether the name is a column of scores, which each have one name: `score:NAME`. Only rows of traces have these. */
+export const isScoreColumn = (kind: RowKind, name: string): boolean => kind === 'traces' && SCORE_COLUMN.test(name)
+
+/** Returns the column with the newest value of a trace's scores with one name. */
+function scoreColumn<Own>(column: string): ColumnOf<Own> {
+  const name = column.slice('score:'.length)
+  return {
+    name: column,
+    type: 'text',
+    of({ scores }) {
+      const newest = scores.find(score => score.name === name)
+      if (newest === undefined) return null
+      return newest.dataType === 'boolean' ? newest.value : JSON.parse(newest.value)
+    }
+  }
+}
+
 /** A table: its columns, and the rows of a trace. */
 export interface Table {
   readonly columns: readonly TableColumn[]
@@ -119,7 +139,7 @@ export const COLUMN_NAMES: Readonly<Record<RowKind, readonly string[]>> = {
   scores: SCORE_COLUMNS.map(({ name }) => name)
 }
 
-/** Returns the table with these columns, in this order. All names must be in COLUMN_NAMES. */
+/** Returns the table with these columns, in this order. All names must be in COLUMN_NAMES or columns of scores. */
 export function tableOf(kind: RowKind, names: readonly string[] = COLUMN_NAMES[kind]): Table {
   if (kind === 'traces') return makeTable(TRACE_COLUMNS, names, ({ trace }) => [trace])
   if (kind === 'spans') return makeTable(SPAN_COLUMNS, names, ({ spans }) => spans)
@@ -131,7 +151,7 @@ function makeTable<Own>(
   names: readonly string[],
   rowsIn: (trace: ShownTrace) => readonly Own[]
 ): Table {
-  const columns = names.map(name => all.find(column => column.name === name) as ColumnOf<Own>)
+  const columns = names.map(name => all.find(column => column.name === name) ?? scoreColumn<Own>(name))
   return {
     columns,
     rowsOf: trace => rowsIn(trace).map(own => columns.map(({ of }) => of({ ...trace, own })))

@@ -27,7 +27,7 @@ const ELEMENTS: Readonly<Record<CellType, Pick<SchemaElement, 'type' | 'converte
 
 const decoded = (cell: Cell) => (typeof cell === 'string' ? Buffer.from(cell, 'latin1').toString() : cell)
 const VALUES: Readonly<Record<CellType, (cell: Exclude<Cell, null>) => Value>> = {
-  text: decoded,
+  text: cell => String(decoded(cell)),
   json: decoded,
   integer: cell => BigInt(cell),
   number: Number,

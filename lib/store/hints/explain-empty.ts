@@ -35,6 +35,8 @@ export interface EmptyResult {
   /** A noun for the items sought, such as `span`. */
   readonly sought: string
   readonly values: AskedValues
+  /** Set if the search stopped before it had examined everything: the number of traces examined, if known. */
+  readonly stopped?: { readonly examined?: number } | undefined
 }
 
 interface Asked {
@@ -51,7 +53,7 @@ interface Asked {
 export async function explainEmpty(
   sql: Sql,
   projectId: number,
-  { sought, values }: EmptyResult,
+  { sought, values, stopped }: EmptyResult,
   names: TableNames = SCHEMA_NAMES
 ): Promise<string> {
   const exists = async (filters: TraceFilters): Promise<boolean> =>
@@ -74,11 +76,17 @@ export async function explainEmpty(
     said.push(`${missing}. ${suggest(value, known, isPrefix)}`)
   }
   if (said.length === 0) {
-    said.push(`No ${sought} that was examined meets all conditions.`)
-    if (asked.length > 0 || traceId !== undefined) said.push('Each of the values exists.')
+    said.push(stopped === undefined ? `No ${sought} meets all conditions.` : noneSoFar(stopped.examined))
+    if (asked.length > 0 || traceId !== undefined) said.push('Each value exists.')
     said.push(`The newest trace started at ${newest}.`)
   }
   return said.join(' ')
+}
+
+function noneSoFar(examined: number | undefined): string {
+  if (examined === undefined) return 'No matches in the traces searched so far.'
+  const traces = examined === 1 ? 'trace' : `${examined.toLocaleString('en')} traces`
+  return `No matches in the ${traces} searched so far.`
 }
 
 /** Trace fields that an index supports. */

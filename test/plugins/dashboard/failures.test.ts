@@ -54,7 +54,7 @@ t.test('failures are counted by time step, and those of the previous period in t
     ['The card <number> expired', 3, 3, 0],
     ['No stock', 1, 1, 1]
   ])
-  t.match(body, { step: 'hour', reached: null, nextCursor: null, others: 0 })
+  t.match(body, { step: 'hour', reached: null, nextCursor: null, others: 0, otherFailures: 0 })
   t.equal(body.starts.length, 24)
   t.same(body.groups[0].steps, [0, 2, 0, 0, 0, 1])
   t.match(body.groups[1], { firstAt: day(3, 1), lastAt: day(5), name: 'pay', kind: 'tool' })

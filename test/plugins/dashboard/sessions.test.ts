@@ -110,6 +110,47 @@ t.test('a session in the list has its first question, users, duration and scores
   t.match(user.body.sessions[0].scores, [{ name: 'helpful', count: 1, average: 0.5 }, { name: 'verdict' }])
 })
 
+t.test("a user's sums and sessions cover the chosen period and environment", async t => {
+  const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
+  const record = async (sessionId: string, days: number, key: string, userId = 'ida') => {
+    const times = { startedAt: ago(days), endedAt: new Date(Date.parse(ago(days)) + 1000).toISOString() }
+    const body = ingestBody({ sessionId, userId, costUsd: 1, ...times })
+    const { status, text } = await call('POST', '/api/v1/traces', { body, key })
+    t.equal(status, 201, text)
+    const score = { name: 'helpful', dataType: 'numeric', value: days === 1 ? 1 : 0 }
+    t.equal((await call('POST', `/api/v1/traces/${body.trace.id}/scores`, { body: score, key })).status, 201)
+  }
+  const { key } = await service.makeKey({ environment: 'staging' })
+  await record('both', 1, service.key)
+  await record('both', 20, service.key)
+  await record('both', 1, service.key, 'other')
+  await record('old', 20, service.key)
+  await record('staged', 2, key)
+  const user = async (query: string) => {
+    const { status, body, text } = await ask('GET', `${P}/user?id=ida&${query}`)
+    t.equal(status, 200, text)
+    const sessions = body.sessions.map(({ id, traces, durationMs, scores }: Record<string, unknown>) => {
+      const [score] = scores as { count: number; average: number }[]
+      return [id, traces, durationMs, score?.count, score?.average]
+    })
+    return { traces: body.traces, from: body.from, sessions }
+  }
+  const day = (days: number) => `${ago(days).slice(0, 10)}T00:00:00.000Z`
+  const both = ['both', 1, 1000, 1, 1]
+  t.same(await user('range=7d'), { traces: 2, from: day(6), sessions: [both, ['staged', 1, 1000, 1, 0]] })
+  t.same(await user('range=30d'), {
+    traces: 4,
+    from: day(29),
+    sessions: [
+      ['both', 2, 2000, 2, 0.5],
+      ['staged', 1, 1000, 1, 0],
+      ['old', 1, 1000, 1, 0]
+    ]
+  })
+  t.same(await user('range=7d&env=staging'), { traces: 1, from: day(6), sessions: [['staged', 1, 1000, 1, 0]] })
+  t.match(await ask('GET', `${P}/user?id=ida&env=none`), { status: 404 })
+})
+
 t.test('sessions and users are sorted by their sums over a period', async t => {
   const hours = [1, 2, 300]
   const spent: [string, string, number, string][] = [

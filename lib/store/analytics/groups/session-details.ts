@@ -6,6 +6,7 @@ import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
 import { MAX_SCORES } from '../../../schema/input.ts'
 import { readFoundSummaries } from '../../finding/found-summaries.ts'
+import type { OwnTraces } from './sessions.ts'
 
 /** Maximum numbers of a session's newest traces that are read, and of users and names of scores listed. */
 const MOST_OF_SESSION = 200
@@ -37,22 +38,23 @@ interface Row extends Omit<SessionDetails, 'question' | 'scores'> {
   readonly scores: readonly { name: string; dataType: string; values: readonly (number | string | boolean)[] }[]
 }
 
-/** Details by session id. If `userId` is given, only this user's traces count, except for the question. */
+/** Details by session id. If `own` is given, only these traces count, except for the question. */
 export async function readSessionDetails(
   sql: Sql,
   projectId: number,
   ids: readonly string[],
-  userId?: string
+  own?: OwnTraces
 ): Promise<ReadonlyMap<string, SessionDetails>> {
   if (ids.length === 0) return new Map()
   const rows = await sql.unsafe<Row[]>(
     `with own as materialized (
       select asked.id as session, t.* from unnest($2::text[]) as asked (id) cross join lateral (
         select * from (
-          select seq, user_id, duration_ms, score_count from traces
+          select seq, user_id, environment, started_at, duration_ms, score_count from traces
           where project_id = $1 and session_id = asked.id
           order by session_id desc, started_at desc, id desc limit ${MOST_OF_SESSION}
-        ) newest where $3::text is null or user_id = $3
+        ) newest where ($3::text is null or user_id = $3) and ($4::timestamptz is null or started_at >= $4)
+          and ($5::text is null or environment = $5)
       ) t
     ), scored as (
       select session, name, data_type, json_agg(value) as values, count(*) as count
@@ -75,7 +77,7 @@ export async function readSessionDetails(
       select seq, id from traces where project_id = $1 and session_id = asked.id
       order by session_id, started_at, id limit 1
     ) f`,
-    [projectId, ids as string[], userId ?? null],
+    [projectId, ids as string[], own?.userId ?? null, own?.from ?? null, own?.environment ?? null],
     { prepare: true }
   )
   const first = rows.map(({ seq, traceId }) => ({ seq, id: traceId, excerpts: [] }))

@@ -206,11 +206,18 @@ export async function readSessionSums(sql: Sql, projectId: number, ids: readonly
   return rows.map(({ traceId: _, ...sums }) => sums)
 }
 
+/** A user's own traces, from a time on, in one environment or in all. */
+export interface OwnTraces {
+  readonly userId: string
+  readonly from: string
+  readonly environment?: string | undefined
+}
+
 /** Reads the sums of a user's traces in each of the given sessions, ordered by the user's last trace, newest first. */
 export async function readUserSessions(
   sql: Sql,
   projectId: number,
-  userId: string,
+  { userId, from, environment }: OwnTraces,
   ids: readonly string[]
 ): Promise<SessionGroupSums[]> {
   return sql.unsafe<SessionGroupSums[]>(
@@ -222,14 +229,14 @@ export async function readUserSessions(
         sum(cost_usd) filter (where own) as "costUsd",
         min(started_at) filter (where own) as "firstAt", max(started_at) filter (where own) as "lastAt"
       from (
-        select *, user_id is not null and user_id = $3::text as own from (
-          select user_id, started_at, status, input_tokens, output_tokens, cost_usd from traces
+        select *, (user_id = $3 and started_at >= $4 and ($5::text is null or environment = $5)) is true as own from (
+          select user_id, environment, started_at, status, input_tokens, output_tokens, cost_usd from traces
           where project_id = $1 and session_id = asked.id
           order by session_id desc, started_at desc, id desc limit ${MOST_ADDED_UP + 1}
         ) t
       ) t
     ) s where s.traces > 0 order by s."lastAt" desc, asked.id`,
-    [projectId, ids as string[], userId],
+    [projectId, ids as string[], userId, from, environment ?? null],
     { prepare: true }
   )
 }

@@ -112,7 +112,7 @@ export async function listTracedUsers(
 }
 
 /** Reads a user's last trace, as an array of at most one element. */
-async function readLast(sql: Sql, projectId: number, id: string, environment?: string): Promise<Seen[]> {
+async function readLast(sql: Sql, projectId: number, id: string, environment: string | undefined): Promise<Seen[]> {
   const values: (string | number)[] = [projectId]
   const bind: Bind = value => `$${values.push(value)}`
   const user = `${bind(id)}::text`
@@ -135,7 +135,7 @@ async function addUp(
   sql: Sql,
   projectId: number,
   users: readonly Seen[],
-  { environment, from }: Pick<UserQuery, 'environment' | 'from'>
+  { environment, from }: UserScope
 ): Promise<SessionGroupSums[]> {
   if (users.length === 0) return []
   const values: (string | number | string[])[] = [projectId, users.map(({ id }) => id)]
@@ -200,6 +200,9 @@ async function addUp(
   })
 }
 
+/** The traces that a user's sums and sessions cover. */
+export type UserScope = Pick<UserQuery, 'environment' | 'from'>
+
 export interface UserSums extends SessionGroupSums {
   /** Sessions of the user's newest traces, with the sums of the user's own traces in them. */
   readonly sessions: readonly SessionGroupSums[]
@@ -209,15 +212,21 @@ export interface UserSums extends SessionGroupSums {
 const LOOKED_AT_FOR_SESSIONS = 200
 const MOST_SESSIONS = 20
 
-/** Returns the user; undefined if the user has no traces. */
-export async function readUser(sql: Sql, projectId: number, id: string, from: string): Promise<UserSums | undefined> {
-  const last = await readLast(sql, projectId, id)
-  const [sums] = await addUp(sql, projectId, last, { from })
+/** Returns the user; undefined if the user has no traces (in the environment). */
+export async function readUser(
+  sql: Sql,
+  projectId: number,
+  id: string,
+  scope: UserScope
+): Promise<UserSums | undefined> {
+  const last = await readLast(sql, projectId, id, scope.environment)
+  const [sums] = await addUp(sql, projectId, last, scope)
   if (sums === undefined) return undefined
-  const { traces } = await listTraces(sql, projectId, { sort: 'newest', userId: id, limit: LOOKED_AT_FOR_SESSIONS })
+  const newest = { ...scope, sort: 'newest', userId: id, limit: LOOKED_AT_FOR_SESSIONS } as const
+  const { traces } = await listTraces(sql, projectId, newest)
   const ids = (JSON.parse(traces) as { sessionId: string | null }[]).flatMap(({ sessionId }) => sessionId ?? [])
-  const sessions = await readUserSessions(sql, projectId, id, [...new Set(ids)].slice(0, MOST_SESSIONS))
-  return { ...sums, sessions }
+  const some = [...new Set(ids)].slice(0, MOST_SESSIONS)
+  return { ...sums, sessions: await readUserSessions(sql, projectId, { ...scope, userId: id }, some) }
 }
 
 const DAY_MS = 86_400_000

@@ -20,7 +20,26 @@ export function withFailures(known: LoadedFailures | undefined, page: FailurePag
     if (own !== undefined) groups.set(keyOfFailure(own), { ...own, before: own.before + before, firstAt })
   }
   const sorted = [...groups.values()].sort((a, b) => rankOf(b) - rankOf(a) || b.count - a.count)
-  return { ...page, groups: sorted, others: known.others + page.others }
+  const others = known.others + page.others
+  return { ...page, groups: sorted, others, otherFailures: known.otherFailures + page.otherFailures }
+}
+
+/** A list in numbers. A failure that a step passed on from its child counts as the child's. */
+export interface FailureCounts {
+  readonly failures: number
+  /** Groups with at least one such failure. */
+  readonly groups: number
+  /** Listed groups that consist of failures passed on. */
+  readonly passedOn: number
+}
+
+export function countFailures({ groups, others, otherFailures }: LoadedFailures): FailureCounts {
+  const own = groups.filter(group => rankOf(group) > 0)
+  return {
+    failures: own.reduce((sum, group) => sum + rankOf(group), otherFailures),
+    groups: own.length + others,
+    passedOn: groups.length - own.length
+  }
 }
 
 /** Failures that a step passed on from a failed child come last. */

@@ -8,6 +8,7 @@ import { type LoadedInParts, useExamined } from '../state/examining.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
+import { otherParameters } from '../state/other-parameters.ts'
 import { readOverview, toCounted, writeOverview } from '../state/overview-query.ts'
 import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf, readParameters } from '../state/route.ts'
@@ -18,11 +19,13 @@ import { Button, ButtonLink, LinkButton } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { formatCount, formatCounted } from '../ui/format.ts'
+import { IgnoredParameters } from '../ui/ignored-parameters.tsx'
 import { Pending } from '../ui/problem.tsx'
 import { LinkedRows, numbers, type Title } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime, type Zone } from '../ui/time.ts'
 import {
+  countFailures,
   FAILURE_SORTS,
   type FailureHistory,
   type FailureSort,
@@ -80,6 +83,7 @@ export function ErrorsPage({ slug }: { slug: string }) {
         <h1 tabIndex={-1}>Errors</h1>
       </div>
       <FilterBar query={query} facets={facets} only={['env']} ranges={COUNTED_RANGES} change={change} />
+      <IgnoredParameters names={otherParameters(search, ['range', 'from', 'to', 'env', 'sort'])} />
       <Pending of={{ value, error, again }} what="the errors" />
       {value !== undefined &&
         (value.groups.length === 0 && isExamined(value) ? (
@@ -123,11 +127,10 @@ interface FailuresProps {
 }
 
 function Failures({ slug, list, history, env, sort, zone, setSort, more }: FailuresProps) {
-  const { groups, others, reached } = list
+  const { groups, reached } = list
   const now = new Date()
-  // A failure that a step passed on from its child counts as the child's.
-  const count = groups.reduce((sum, each) => sum + each.count - each.passedOn, 0)
-  const fresh = groups.filter(group => isNew(group, list, history.value)).length
+  const counts = countFailures(list)
+  const fresh = groups.filter(each => each.count > each.passedOn && isNew(each, list, history.value)).length
   const column = (name: FailureSort, kind?: 'number'): Title => ({
     title: FAILURE_SORTS[name],
     ...(sort === name ? { is: kind ? 'sorted number' : 'sorted' } : kind && { is: kind }),
@@ -137,8 +140,8 @@ function Failures({ slug, list, history, env, sort, zone, setSort, more }: Failu
   return (
     <>
       <p class="soft" role="status">
-        {formatCounted(count, 'failure')} in {formatCounted(groups.length + others, 'group')}
-        {fresh > 0 && `, ${formatCount(fresh)} new`}.
+        {formatCounted(counts.failures, 'failure')} in {formatCounted(counts.groups, 'group')}
+        {fresh > 0 && `, ${formatCount(fresh)} new`}.{counts.passedOn > 0 && ` ${repeating(counts.passedOn)}`}
         {reached !== null && (
           <>
             {` Examined back to ${shortTime(reached, zone, now)}; older traces are not counted yet.`}{' '}
@@ -173,6 +176,11 @@ function Failures({ slug, list, history, env, sort, zone, setSort, more }: Failu
     </>
   )
 }
+
+const repeating = (groups: number): string =>
+  groups === 1
+    ? '1 more group only repeats a child’s failures.'
+    : `${groups} more groups only repeat a child’s failures.`
 
 interface RowProps extends Pick<FailuresProps, 'slug' | 'list' | 'env' | 'zone'> {
   readonly group: GroupOfFailures

@@ -2,12 +2,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { errorMessageOf } from '../state/api.ts'
 import type { ListQuery } from '../state/list-query.ts'
+import { presentTime } from '../state/preferences.ts'
 import { save, tell } from '../state/toasts.ts'
 import { Button } from '../ui/controls.tsx'
 import { Dialog, FormDialog } from '../ui/dialog.tsx'
 import { formatCount, formatCounted } from '../ui/format.ts'
 import { requireTyped, TypedNumber } from '../ui/typed-number.tsx'
 import { deleteAll, findAllIds, fixed, readTable, readWholeTraces } from './all-matches.ts'
+import { downloadName, filterText } from './download-name.ts'
 
 export type MatchAction = 'csv' | 'ndjson' | 'delete'
 
@@ -41,17 +43,18 @@ function DownloadDialog({ slug, query, action, onClose }: Props) {
   const [said, setSaid] = useState('Finding the traces…')
   const error = useWork(async signal => {
     const all = fixed(query)
+    const nameOf = (ending: string) => downloadName(slug, `traces ${filterText(query)}`, ending, presentTime())
     let traces = 0
     if (action === 'csv') {
       const table = await readTable(slug, all, done => setSaid(`${formatCounted(done, 'trace')} read`), signal)
       traces = table.traces
-      save(new Blob([...table.parts]), `${slug}-traces.csv`, 'text/csv')
+      save(new Blob(table.lines), nameOf('csv'), 'text/csv')
     } else {
       const ids = await findAllIds(slug, all, done => setSaid(`${formatCounted(done, 'trace')} found`), signal)
       const progress = (done: number) => setSaid(`${formatCount(done)} of ${formatCounted(ids.length, 'trace')} read`)
       const lines = await readWholeTraces(slug, ids, progress, signal)
       traces = ids.length
-      save(new Blob(lines), `${slug}-traces.ndjson`, 'application/x-ndjson')
+      save(new Blob(lines), nameOf('ndjson'), 'application/x-ndjson')
     }
     tell(`${formatCounted(traces, 'trace')} downloaded`)
     onClose()

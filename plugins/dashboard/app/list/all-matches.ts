@@ -2,6 +2,7 @@
 import { at, fetchText, read, write } from '../state/api.ts'
 import { firstPage, type ListQuery, listedTime, toServer } from '../state/list-query.ts'
 import { presentTime } from '../state/preferences.ts'
+import { linesOf, type TableRow } from './score-columns.ts'
 
 /** Number of traces per request, and number of concurrent requests for single traces. */
 const PAGE = { ids: 200, table: 200, deleted: 200 }
@@ -39,23 +40,22 @@ export async function findAllIds(slug: string, query: ListQuery, progress: Progr
   return ids
 }
 
-/** Returns all matches as a CSV file. */
+/** Returns all matches as the lines of a CSV file. */
 export async function readTable(slug: string, query: ListQuery, progress: Progress, signal: AbortSignal) {
-  const parts: string[] = []
+  const rows: TableRow[] = []
+  let head = ''
   let after: string | null = null
-  let done = 0
   do {
-    const page: { head: string; rows: string; traces: number; nextCursor: string | null } = await read(
+    const page: { head: string; rows: readonly TableRow[]; nextCursor: string | null } = await read(
       at('p/:slug/trace-table', { slug }, pageOf(query, PAGE.table, after)),
       { signal }
     )
-    if (parts.length === 0) parts.push(page.head)
-    parts.push(page.rows)
-    done += page.traces
-    progress(done)
+    head = page.head
+    rows.push(...page.rows)
+    progress(rows.length)
     after = page.nextCursor
   } while (after !== null)
-  return { parts, traces: done }
+  return { lines: linesOf(head, rows), traces: rows.length }
 }
 
 /** Returns whole traces, one per line, in the order of the ids. */

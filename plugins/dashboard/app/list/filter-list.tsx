@@ -43,8 +43,10 @@ export function FilterList({ id, slug, query, text, active, shown, choose }: Pro
             onMouseDown={event => event.preventDefault()}
             onClick={() => choose(entry)}
           >
-            <span class="clip">{asLine(entry.label, 100)}</span>
-            {entry.note !== undefined && <span class="soft clip">{entry.note}</span>}
+            <span class="clip" title={entry.label}>
+              {asLine(entry.label, 100)}
+            </span>
+            {entry.note !== undefined && <span class="soft clip note">{entry.note}</span>}
             {entry.count !== undefined && <span class="soft">{formatCount(entry.count)}</span>}
           </div>
         ))}

@@ -1,7 +1,6 @@
 /** The trace list. The page's URL holds filters, sort order and page; the visitor's preferences hold the columns. */
 
 import { useMemo, useState } from 'preact/hooks'
-import type { TracePage } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { styled, useDialogPart, usePart } from '../state/lazy-part.ts'
@@ -24,12 +23,10 @@ import { may, projectOf } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { offsetOf } from '../state/time-range.ts'
 import { ButtonLink, Icon } from '../ui/controls.tsx'
-import { formatCost, formatCount, formatCounted, formatDuration } from '../ui/format.ts'
+import { formatCount, formatCounted } from '../ui/format.ts'
 import { IgnoredParameters } from '../ui/ignored-parameters.tsx'
 import { Menu } from '../ui/menu.tsx'
-import { NoMatches } from '../ui/no-matches.tsx'
 import { Pending } from '../ui/problem.tsx'
-import { shortTime, type Zone } from '../ui/time.ts'
 import type { MatchAction } from './all-matches-dialog.tsx'
 import { COMPACT, chooseColumns, DEFAULT_COLUMNS, MOST_METADATA, metadataOfColumn } from './columns.ts'
 import { FilterBox } from './filter-box.tsx'
@@ -43,6 +40,8 @@ const loadViewsMenu = () => import('../ui/views-menu.tsx')
 const loadColumnsDialog = () => import('./columns-dialog.tsx')
 const loadSelectionBar = () => import('./selection-bar.tsx')
 const loadNoTraces = () => import('./no-traces.tsx')
+const loadNoMatches = () => import('../ui/no-matches.tsx')
+const loadNotes = () => import('./list-notes.tsx')
 const loadAllMatches = () => import('./all-matches-dialog.tsx')
 
 export function ListPage({ slug }: { slug: string }) {
@@ -73,9 +72,14 @@ export function ListPage({ slug }: { slug: string }) {
   const { part: viewsMenu } = usePart(loadViewsMenu, isLoaded)
   const whole = { ...firstPage(query), cols: [] }
   const isWhole = page !== undefined && page.nextCursor === null && page.prevCursor === null
-  const total = useLoad(isLoaded && !isWhole ? `total ${slug} ${offset} ${writeQuery(whole)}` : undefined, signal =>
+  const counting = useLoad(isLoaded && !isWhole ? `total ${slug} ${offset} ${writeQuery(whole)}` : undefined, signal =>
     read(at('p/:slug/trace-count', { slug }, toServer(whole, presentTime())), { signal })
-  ).value
+  )
+  const total = counting.value
+  const refresh = () => {
+    loaded.again()
+    counting.again()
+  }
   const live = useLive(slug, search, query, page, metadata)
   const traces = live.traces
   const [dialog, setDialog] = useState(false)
@@ -143,6 +147,9 @@ export function ListPage({ slug }: { slug: string }) {
   const isEmpty = page !== undefined && traces.length === 0 && page.nextCursor === null
   const isNew = isEmpty && facets?.names.length === 0
   const { part: noTraces } = usePart(loadNoTraces, isNew)
+  const { part: noMatches } = usePart(loadNoMatches, isEmpty)
+  const isPartial = page !== undefined && (page.reached !== null || page.index !== null || query.sort !== 'newest')
+  const { part: notes } = usePart(loadNotes, isPartial)
   return (
     <div class="list-page">
       <div class="head">
@@ -202,12 +209,10 @@ export function ListPage({ slug }: { slug: string }) {
       <Pending of={loaded} what="traces" />
       {isEmpty &&
         facets !== undefined &&
-        (isNew ? (
-          noTraces && <noTraces.NoTraces slug={slug} keys={pathOf({ page: 'settings', slug, tab: 'keys' })} />
-        ) : (
-          <NoMatches what="traces" query={query} hint={page.hint} change={change} />
-        ))}
-      {page !== undefined && <HowFar page={page} query={query} zone={zone} base={base} />}
+        (isNew
+          ? noTraces && <noTraces.NoTraces slug={slug} keys={pathOf({ page: 'settings', slug, tab: 'keys' })} />
+          : noMatches && <noMatches.NoMatches what="traces" query={query} hint={page.hint} change={change} />)}
+      {isPartial && notes && <notes.ListNotes {...{ slug, page, query, zone, base, refresh }} />}
       {live.waiting > 0 && (
         <button type="button" class="arrived" onClick={live.show}>
           {live.waiting} new
@@ -264,53 +269,6 @@ export function ListPage({ slug }: { slug: string }) {
       )}
     </div>
   )
-}
-
-/** Minimum number of unindexed traces for which a notice is shown. Fewer traces take only a second or two to index. */
-const MANY_WAITING = 1000
-
-interface FarProps {
-  readonly page: TracePage
-  readonly query: ListQuery
-  readonly zone: Zone
-  readonly base: string
-}
-
-/** Shows how far a search got, if it stopped early, and which traces are missing from the search index. */
-function HowFar({ page, query, zone, base }: FarProps) {
-  const { reached, nextCursor, index } = page
-  const isUp = query.before !== undefined
-  const notes = index === null ? '' : lackOf(index, zone)
-  if (notes === '' && reached === null) return null
-  const place =
-    typeof reached === 'string'
-      ? `${isUp ? 'up' : 'back'} to ${shortTime(reached, zone, new Date())}`
-      : `to ${query.sort === 'costliest' ? formatCost(reached) : formatDuration(reached)}`
-  return (
-    <p class="soft far">
-      {reached !== null && (
-        <>
-          {`Searched ${formatCounted(page.examined, 'trace')}, ${place}. `}
-          {nextCursor !== null && !isUp && (
-            <a href={`${base}${writeQuery({ ...firstPage(query), after: nextCursor })}`}>Keep searching</a>
-          )}{' '}
-        </>
-      )}
-      {notes}
-    </p>
-  )
-}
-
-function lackOf({ backTo, isFilled, waiting, partlyIndexed }: NonNullable<TracePage['index']>, zone: Zone): string {
-  const day = (iso: string) => shortTime(iso, zone, new Date())
-  return [
-    waiting >= MANY_WAITING && 'The search index is behind, so the newest traces are not included yet.',
-    !isFilled && `${backTo === null ? 'Earlier traces' : `Traces before ${day(backTo)}`} are still being indexed.`,
-    partlyIndexed > 0 &&
-      `Errors, tool calls and metadata of ${formatCounted(partlyIndexed, 'trace')} are still being indexed.`
-  ]
-    .filter(Boolean)
-    .join(' ')
 }
 
 function PageLink({ label, to, base }: { label: string; to: ListQuery | undefined; base: string }) {

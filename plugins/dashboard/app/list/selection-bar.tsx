@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { TraceListItem } from '../contract.ts'
 import { at, errorMessageOf, fetchText, write } from '../state/api.ts'
+import { presentTime } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { save, tell } from '../state/toasts.ts'
@@ -8,6 +9,7 @@ import { Button, ButtonLink, LinkButton } from '../ui/controls.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
 import { formatCounted } from '../ui/format.ts'
 import { requireTyped, TypedNumber } from '../ui/typed-number.tsx'
+import { downloadName } from './download-name.ts'
 import type { Selected } from './selection.ts'
 
 interface Props {
@@ -34,7 +36,11 @@ export function Selection({ slug, traces, selection, changed }: Props) {
     try {
       const lines: string[] = []
       for (const id of ids) lines.push(await fetchText(traceAt(id)))
-      save(`${lines.join('\n')}\n`, `${slug}-${ids.length}-traces.ndjson`, 'application/x-ndjson')
+      save(
+        `${lines.join('\n')}\n`,
+        downloadName(slug, 'selected traces', 'ndjson', presentTime()),
+        'application/x-ndjson'
+      )
     } catch (error) {
       tell(errorMessageOf(error), true)
     }

@@ -42,7 +42,7 @@ const SORTED: Readonly<Record<string, ListSort>> = { started: 'newest', latency:
 const SORT_NAMES: Readonly<Record<ListSort, string>> = {
   newest: 'newest first',
   slowest: 'slowest first',
-  costliest: 'costliest first'
+  costliest: 'most expensive first'
 }
 
 export function TraceTable(props: Props) {

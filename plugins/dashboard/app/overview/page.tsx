@@ -7,6 +7,7 @@ import { type ApiPath, at, read } from '../state/api.ts'
 import { COUNTED_FILTERS, type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
 import { type Loaded, useInterval, useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
+import { otherParameters } from '../state/other-parameters.ts'
 import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
 import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf, readParameters } from '../state/route.ts'
@@ -17,6 +18,7 @@ import { Button, ButtonLink } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
+import { IgnoredParameters } from '../ui/ignored-parameters.tsx'
 import { Pending } from '../ui/problem.tsx'
 import { SplitField } from '../ui/split-field.tsx'
 import { timesIn, type Zone, zoneName } from '../ui/time.ts'
@@ -28,6 +30,8 @@ import { GroupsTable } from './groups-table.tsx'
 import { ScoreLines } from './score-lines.tsx'
 import { TimeCharts } from './time-charts.tsx'
 
+/** The parameters that the page reads. */
+const PARAMETERS = [...COUNTED_FILTERS, 'range', 'from', 'to', 'table', 'by', 'rank', 'of', 'at']
 /** Parameters of a request that is not sent. */
 const NOT_ASKED = {}
 /** Refresh interval for numbers whose time range ends now. */
@@ -125,6 +129,7 @@ export function OverviewPage({ slug }: { slug: string }) {
         ranges={COUNTED_RANGES}
         change={change}
       />
+      <IgnoredParameters names={otherParameters(search, PARAMETERS)} />
       <Shown of={series} what="the numbers">
         {answer =>
           hasSteps(answer) && (

@@ -5,6 +5,7 @@ import type { Group, ListedSession, SessionPage, UserPage } from '../contract.ts
 import { at, read } from '../state/api.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
+import { otherParameters } from '../state/other-parameters.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf, readParameters, searchOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
@@ -21,6 +22,7 @@ import {
   formatPercent,
   NONE
 } from '../ui/format.ts'
+import { IgnoredParameters } from '../ui/ignored-parameters.tsx'
 import { Pending } from '../ui/problem.tsx'
 import { LinkedRows, numbers, type Title } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
@@ -35,7 +37,7 @@ type GroupKind = keyof typeof WORDS
 
 /** Parameters in the page's URL and in requests. */
 const NAMES = ['prefix', 'env', 'range', 'sort', 'after'] as const
-type GroupQuery = Partial<Record<(typeof NAMES)[number], string>>
+export type GroupQuery = Partial<Record<(typeof NAMES)[number], string | undefined>>
 
 /** Sort orders of the lists, with the titles of their columns. */
 const SORT_TITLES = { last: 'Last seen', traces: 'Traces', errors: 'Errors', tokens: 'Tokens', cost: 'Cost' } as const
@@ -133,6 +135,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
         )}
         {query.range !== ALL && DAYS_COUNTED}
       </p>
+      <IgnoredParameters names={otherParameters(search, NAMES)} />
       <Pending of={loaded} what={kind} />
       {page !== undefined && page.since !== null && (
         <p class="soft">The numbers cover the newest 20,000 traces, since {shortTime(page.since, zone, new Date())}.</p>
@@ -159,6 +162,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
         <GroupTable
           {...{ slug, kind, sort, zone }}
           groups={page.groups}
+          scope={kind === 'users' ? writeGroupQuery({ range: query.range, env: query.env }) : ''}
           setSort={by => change({ ...first, sort: by === 'last' ? '' : by })}
         />
       )}
@@ -183,19 +187,22 @@ interface TableProps {
   readonly groups: readonly Group[]
   readonly sort?: GroupSortName
   setSort?(sort: GroupSortName): void
+  /** Query string of the rows' links: the period and environment that a user's page has as well. */
+  readonly scope?: string
   /** Whether sessions are those of one user, who need not be named in each row. */
   readonly ofOneUser?: boolean
   readonly zone: Zone
 }
 
-export function GroupTable({ slug, kind, groups, sort = 'last', setSort, ofOneUser = false, zone }: TableProps) {
+export function GroupTable(props: TableProps) {
+  const { slug, kind, groups, sort = 'last', setSort, scope = '', ofOneUser = false, zone } = props
   const title = kind === 'sessions' ? 'Sessions' : 'Users'
   const isOfSessions = kind === 'sessions'
   const now = new Date()
   // A list that is sorted by a sum knows only the traces of its period.
   const firstTitle = sort === 'last' ? 'First seen' : 'First in period'
   const hrefOf = (id: string) =>
-    pathOf(isOfSessions ? { page: 'session', slug, sessionId: id } : { page: 'user', slug, userId: id })
+    pathOf(isOfSessions ? { page: 'session', slug, sessionId: id } : { page: 'user', slug, userId: id }) + scope
   const column = (name: GroupSortName): Title => ({
     title: SORT_TITLES[name],
     is: `${name === sort ? 'sorted' : ''}${name === 'last' ? '' : ' number'}`.trim() as 'sorted' | 'number',

@@ -1,10 +1,13 @@
-import { ApiError, at } from '../state/api.ts'
-import { useRead } from '../state/load.ts'
+import { ApiError, at, read } from '../state/api.ts'
+import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
+import { otherParameters } from '../state/other-parameters.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { ButtonLink, Icon } from '../ui/controls.tsx'
+import { Button, ButtonLink, Icon } from '../ui/controls.tsx'
+import { ChosenFilter } from '../ui/filter-bar.tsx'
+import { IgnoredParameters } from '../ui/ignored-parameters.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime } from '../ui/time.ts'
@@ -14,6 +17,7 @@ import {
   DAYS_COUNTED,
   GroupFacts,
   GroupList,
+  type GroupQuery,
   GroupTable,
   RangeChoice,
   readGroupQuery,
@@ -22,16 +26,24 @@ import {
 
 const NEWEST = '20'
 
+type Period = Pick<GroupQuery, 'range' | 'env'>
+
 export function UsersPage({ slug }: { slug: string }) {
   return <GroupList slug={slug} kind="users" />
 }
 
 export function UserView({ slug, userId }: { slug: string; userId: string }) {
   const { zone } = useStore(preferences)
-  const { range } = readGroupQuery(usePlace().search)
-  const asked = new URLSearchParams({ id: userId, range: range ?? '7d' })
+  const { search } = usePlace()
+  const { range, env } = readGroupQuery(search)
+  const change = (next: Period) => goSearch(writeGroupQuery({ range, env, ...next }))
+  const asked = new URLSearchParams({ id: userId, range: range ?? '7d', ...(env && { env }) })
   const { value: user, error, again } = useRead(at('p/:slug/user', { slug }, asked))
-  const newest = useRead(at('p/:slug/traces', { slug }, new URLSearchParams({ userId, limit: NEWEST })))
+  const own = (from: string) => new URLSearchParams({ userId, from, ...(env && { environment: env }), limit: NEWEST })
+  const newest = useLoad(user && `${slug} ${own(user.from)}`, signal =>
+    read(at('p/:slug/traces', { slug }, own(user!.from)), { signal })
+  )
+  const facets = useRead(at('p/:slug/facets', { slug })).value
   useArrival(user !== undefined)
   const isNowhere = error instanceof ApiError && error.status === 404
   const list = `${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ user: userId, range: 'all' })}`
@@ -50,7 +62,14 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
         </div>
       </div>
       {isNowhere ? (
-        <p class="empty">This user has no traces in this project.</p>
+        <div class="empty">
+          <h2>This user has no traces in {env === undefined ? 'this project' : 'this environment'}</h2>
+          {env !== undefined && (
+            <p class="empty-acts">
+              <Button onClick={() => change({ env: undefined })}>Show all environments</Button>
+            </p>
+          )}
+        </div>
       ) : error !== undefined ? (
         <Problem error={error} again={again} />
       ) : null}
@@ -58,11 +77,20 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
       {user !== undefined && (
         <>
           <div class="filters">
-            <search class="is-open" aria-label="Period">
-              <RangeChoice range={range} set={next => goSearch(writeGroupQuery({ range: next }))} />
+            <search class="is-open" aria-label="Filter this user’s traces">
+              <ChosenFilter
+                label="Environment"
+                value={env}
+                values={[...(facets?.environments ?? []), env]}
+                set={env => change({ env })}
+              />
+              <RangeChoice range={range} set={range => change({ range })} />
             </search>
           </div>
-          <p class="soft">The numbers cover this period. {DAYS_COUNTED}</p>
+          <IgnoredParameters names={otherParameters(search, ['range', 'env'])} />
+          <p class="soft">
+            The numbers and lists cover this period{env !== undefined && ' and environment'}. {DAYS_COUNTED}
+          </p>
           <GroupFacts sums={user} byDay zone={zone} now={new Date()} />
           {user.countedFrom !== null && (
             <p class="soft">
@@ -77,7 +105,8 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
           )}
           <h2>Newest traces</h2>
           {newest.error !== undefined && <Problem error={newest.error} again={newest.again} />}
-          {newest.value !== undefined && (
+          {newest.value?.traces.length === 0 && <p class="soft">No traces in this period.</p>}
+          {newest.value !== undefined && newest.value.traces.length > 0 && (
             <TraceRowList
               slug={slug}
               label="Newest traces"

@@ -1,9 +1,11 @@
 /** Tests the trace list in a browser: its filter box, its rows, and what is done with all matches. */
 import t from 'tap'
+import { fillBack } from '../../../../lib/store/search/indexing.ts'
+import { searchOn } from '../../../fixtures/service/searching.ts'
 import { testService } from '../../../fixtures/service/service.ts'
 import { hasChromium } from '../../browser.ts'
 import { recordAgent, recordAgentAgain } from './traces.ts'
-import { ownProject, visit } from './visit.ts'
+import { type OwnProject, ownProject, visit } from './visit.ts'
 
 const NAMES = "[...document.querySelectorAll('.traces a.open')].map(each => each.textContent).join()"
 const CHIPS = "[...document.querySelectorAll('.filter-chip')].map(each => each.textContent).join()"
@@ -122,6 +124,88 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
+  t.test('the list says which traces its order leaves out, and leads to them', async t => {
+    const { pages } = await begin()
+    await page.open(`${pages}/traces?range=all&sort=costliest`)
+    await page.untilText('1 trace without a cost of its own is not listed.', '.far')
+    t.same(await page.violations(), [])
+    await page.click('.far a', 'Show them')
+    await page.until(`${NAMES} === 'summed'`)
+    t.same(await page.evaluate(PARAMETERS), { range: 'all', noCost: 'true' })
+    await page.open(`${pages}/traces?range=all&sort=slowest`)
+    await page.until(`${NAMES} !== ''`)
+    await page.until("!document.querySelector('.far')")
+    t.same(page.errors, [])
+  })
+
+  t.test('a search is repeated until the index is complete', async t => {
+    const { slug, pages } = await begin()
+    const { pool } = server.database
+    const [project] = await pool.run(sql => sql<{ id: number }[]>`select id from projects where slug = ${slug}`)
+    const id = Number(project!.id)
+    await searchOn(server, id)
+    await page.open(`${pages}/traces?range=all&q=comes`)
+    await page.untilText('Earlier traces are still being indexed. This list updates automatically.', '.far')
+    t.equal(await page.evaluate(NAMES), '')
+    const rest = async () => {}
+    for (let i = 0; i < 2; i++) await pool.run(sql => fillBack(sql, id, rest, { settleMs: 0 }))
+    await page.until(`${NAMES}.split(',').length === 3 && !document.querySelector('.far')`)
+    t.same(page.errors, [])
+  })
+
+  t.test('a row and its preview are one', async t => {
+    const { pages } = await begin()
+    for (const width of [390, 1280]) {
+      await page.width(width)
+      await page.open(`${pages}/traces?range=all`)
+      await page.until("!!document.querySelector('.excerpt')")
+      const place = (selector: string) =>
+        page.evaluate(`(({ x, y, width, height }) => [x + width - 4, y + height / 2])(
+          document.querySelector('${selector}').getBoundingClientRect())`) as Promise<[number, number]>
+      const colours = `[...document.querySelectorAll('.traces tbody tr')].slice(0, 2)
+        .map(row => getComputedStyle(row).backgroundColor)`
+      const plain = await page.evaluate(colours)
+      for (const selector of ['.traces tbody tr', '.traces tbody .excerpt']) {
+        const [x, y] = await place(selector)
+        await page.send('Input.dispatchMouseEvent', { type: 'mouseMoved', x, y })
+        const [row, preview] = (await page.evaluate(colours)) as [string, string]
+        t.equal(row, preview, `${selector} at ${width}`)
+        t.not(row, (plain as string[])[0])
+      }
+      await page.send('Input.dispatchMouseEvent', { type: 'mouseMoved', x: 1, y: 1 })
+      await page.press('j')
+      const [focused, preview] = (await page.evaluate(colours)) as [string, string]
+      t.equal(focused, preview)
+      t.not(focused, (plain as string[])[0])
+    }
+    t.same(page.errors, [])
+  })
+
+  t.test('suggested values line up with their counts, and long values end in an ellipsis', async t => {
+    const { pages, call } = await begin()
+    const name = `${'long '.repeat(30)}name`
+    await recordAgent({ call } as OwnProject, { name })
+    for (const width of [390, 1280]) {
+      await page.width(width)
+      await page.open(`${pages}/traces?range=all`)
+      await page.until(`${NAMES} !== ''`)
+      await filter()
+      await page.until("document.querySelectorAll('.entry .note').length > 8")
+      const starts = "[...new Set([...document.querySelectorAll('.entry .note')].map(each => each.offsetLeft))].length"
+      t.equal(await page.evaluate(starts), 1, `meanings begin in one column at ${width}`)
+      await page.type('name:')
+      await page.untilText('long long', '[role=option]')
+      const ends = `[...new Set([...document.querySelectorAll('.entry > :last-child')]
+        .map(each => Math.round(each.getBoundingClientRect().right)))].length`
+      t.equal(await page.evaluate(ends), 1, `counts end in one column at ${width}`)
+      const long = `(({ clientWidth, scrollWidth, title, nextSibling }) =>
+        [clientWidth < scrollWidth, title, nextSibling.textContent])(
+          [...document.querySelectorAll('.entry .clip')].find(each => each.textContent.startsWith('long')))`
+      t.same(await page.evaluate(long), [true, name, '1'])
+    }
+    t.same(page.errors, [])
+  })
+
   t.test('the table is three key presses away', async () => {
     const { pages } = await begin()
     await page.open(`${pages}/traces?range=all`)
@@ -135,9 +219,15 @@ t.test('in a browser', async t => {
   })
 
   t.test('all matches are downloaded, and deleted once their number is typed', async t => {
-    const { pages, call } = await begin()
+    const { slug, pages, call } = await begin()
     await page.send('Page.addScriptToEvaluateOnNewDocument', {
       source: `globalThis.saved = []
+        globalThis.names = []
+        const click = HTMLAnchorElement.prototype.click
+        HTMLAnchorElement.prototype.click = function () {
+          if (this.download) globalThis.names.push(this.download)
+          click.call(this)
+        }
         const create = URL.createObjectURL
         URL.createObjectURL = blob => { globalThis.saved.push(blob); return create.call(URL, blob) }`
     })
@@ -152,6 +242,9 @@ t.test('in a browser', async t => {
     await menu('as NDJSON')
     await page.until('globalThis.saved.length === 2')
     const [csv, ndjson] = (await page.evaluate(SAVED)) as [string, string]
+    const day = new Date().toISOString().slice(0, 10)
+    const file = `spoor-${slug}-traces-tag-vip-${day}`
+    t.same(await page.evaluate('globalThis.names'), [`${file}.csv`, `${file}.ndjson`])
     t.match(csv, /^id,name,status,[^\r]*\r\n[0-9a-f]{32},refunds,error,[^\r]*\r\n[0-9a-f]{32},summed,ok,[^\r]*\r\n$/)
     const names = ndjson
       .trim()

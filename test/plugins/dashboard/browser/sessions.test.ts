@@ -66,5 +66,31 @@ t.test('a session is read from start to end, and scores link to traces', async t
   await page.untilText('with the value 0.9', 'h2')
   await page.untilText('turn 2', '[aria-labelledby=scored] a.open')
   t.equal(await page.evaluate('document.querySelectorAll("[aria-labelledby=scored] tbody tr").length'), 1)
+
+  // A user's page keeps the list's period and covers nothing else.
+  for (const [name, days] of [
+    ['recent', 1],
+    ['earlier', 20]
+  ] as const) {
+    const startedAt = new Date(Date.now() - days * 86_400_000).toISOString()
+    const times = { startedAt, endedAt: new Date(Date.parse(startedAt) + 1000).toISOString(), spans: [] }
+    await recordAgent(service, { ...times, name, userId: 'ida', sessionId: `talk of ${name}` })
+  }
+  const listed = (label: string) => `[...document.querySelectorAll('[aria-label="${label}"] a.open')]
+    .map(each => each.title || each.textContent).join()`
+  await page.open(`${service.url}/app/p/default/users?range=30d&colour=red`)
+  await page.untilText('This page ignores these parameters in the address: colour.')
+  await page.click('a.open', 'ida')
+  await page.until("location.pathname.endsWith('/users/ida') && location.search === '?range=30d'")
+  await page.until(`${listed('Newest traces')} === 'recent,earlier'`)
+  await page.until(`${listed('Sessions')} === 'talk of recent,talk of earlier'`)
+  await page.evaluate(`{
+    const period = [...document.querySelectorAll('.filter')].find(each => each.textContent.startsWith('Period'))
+    const select = period.querySelector('select')
+    select.value = '7d'
+    select.dispatchEvent(new Event('change'))
+  }`)
+  await page.until(`${listed('Newest traces')} === 'recent' && ${listed('Sessions')} === 'talk of recent'`)
+  t.same(await page.violations(), [])
   t.same(page.errors, [])
 })

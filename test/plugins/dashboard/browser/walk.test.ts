@@ -97,7 +97,7 @@ t.test('in a browser', async t => {
     const { href } = (await page.evaluate('({ href: location.href })')) as { href: string }
     t.match(href, /\?status=error&range=all$/)
     await page.click('.menu button', 'Sort')
-    await page.click('[role=menuitemradio]', 'Costliest')
+    await page.click('[role=menuitemradio]', 'Most expensive first')
     await page.until("location.search.includes('sort=costliest')")
     await page.until(`${names} === 'other'`)
     await page.evaluate('history.back()')

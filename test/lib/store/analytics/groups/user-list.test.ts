@@ -91,7 +91,7 @@ t.test('the list of users', async t => {
             const exact = expected(made, query, '').filter(({ id }) => id === 'ad')
             const others = expected(made, { ...query, prefix: 'ad' }).filter(({ id }) => id !== 'ad')
             assert.deepEqual(found, [...exact, ...others])
-            const user = await readUser(sql, projectId, 'bob', FROM)
+            const user = await readUser(sql, projectId, 'bob', { from: FROM })
             assert.deepEqual(
               user && { ...user, sessions: undefined },
               expected(made, {}, '')

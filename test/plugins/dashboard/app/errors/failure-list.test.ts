@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { FailurePage, GroupOfFailures } from '../../../../../plugins/dashboard/app/contract.ts'
 import {
+  countFailures,
   firstSeen,
   isNew,
   readFailureSort,
@@ -27,6 +28,7 @@ const page = (groups: readonly GroupOfFailures[], over: Partial<FailurePage> = {
     groups,
     earlier: [],
     others: 0,
+    otherFailures: 0,
     reached: null,
     nextCursor: null
   },
@@ -48,6 +50,17 @@ t.test('pages add up by group, with the most failures first', t => {
   )
   t.match(list.groups[0], { firstAt: earlier, lastAt: AT })
   t.equal(list.nextCursor, null)
+  t.end()
+})
+
+t.test('a list never counts fewer failures than groups', t => {
+  const alone = group({ count: 3, passedOn: 1 })
+  const repeated = group({ name: 'agent', count: 7, passedOn: 7 })
+  const full = page([alone, repeated], { others: 2, otherFailures: 5 })
+  t.same(countFailures(full), { failures: 7, groups: 3, passedOn: 1 })
+  const list = withFailures(full, page([repeated, group({ name: 'ask' })], { others: 1, otherFailures: 1 }))
+  t.same(countFailures(list), { failures: 9, groups: 5, passedOn: 1 })
+  t.same(countFailures(page([])), { failures: 0, groups: 0, passedOn: 0 })
   t.end()
 })
 
