@@ -89,7 +89,9 @@ t.test('a rejected key stops sending; waiting traces are kept and reported', asy
 })
 
 t.test('a trace that is rejected for good is reported with the reason, without affecting others', async t => {
-  const { spoor } = await answering(t, ({ body }) => (body.includes('bad') ? refusal(409, 'trace_id_conflict') : OK))
+  const { spoor } = await answering(t, ({ body }) =>
+    body.includes('"name":"bad"') ? refusal(409, 'trace_id_conflict') : OK
+  )
   const { traceId } = spoor.trace('bad', trace => trace.score('s', 1))
   spoor.trace('good', () => 1)
   const lost = [{ traceId, name: 'bad', reason: 'record: 409 trace_id_conflict: why' }]
