@@ -49,10 +49,13 @@ export type Settings = ReturnType<typeof readOptions>
 const MIB = 1024 * 1024
 const URL_DEFAULT = 'http://127.0.0.1:8787'
 
-/** Types of the options. `false` is also valid, because it often stands for an omitted option. */
+/**
+ * Types of the options. `false` is also valid, because it often stands for an omitted option. A URL or key of another
+ * type is not replaced by a default, which might name another project.
+ */
 const TYPES: Readonly<Record<keyof SpoorOptions, string>> = {
-  url: 'string or object',
-  key: 'string',
+  url: 'string number object',
+  key: 'string number object',
   spool: 'string',
   spoolEach: 'boolean',
   live: 'boolean',

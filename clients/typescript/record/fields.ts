@@ -35,7 +35,7 @@ export type Report = (problem: string) => void
 function oneOf<V extends string>(name: string, all: readonly V[], otherwise: V, value: unknown, report: Report): V {
   if (all.includes(value as V)) return value as V
   if (value !== undefined && value !== null) {
-    report(`${name} must be one of ${all.join(', ')}, not ${messageOf(value).slice(0, 50)}`)
+    report(`${name} is ${messageOf(value).slice(0, 50)}, but must be one of ${all.join(', ')}`)
   }
   return otherwise
 }
@@ -53,7 +53,7 @@ export function usageOf(value: RecordedUsage | undefined, report: Report): Recor
     const name = COUNTS.find(each => each === given)
     if (name !== undefined && Number.isSafeInteger(count) && count >= 0) usage[name] = count
     else if (count !== undefined && count !== null)
-      report(`usage must have whole numbers as ${COUNTS.join(', ')}, not ${given}`)
+      report(`usage has ${given}, but must have whole numbers as ${COUNTS.join(', ')}`)
   }
   return Object.keys(usage).length === 0 ? undefined : usage
 }
