@@ -49,8 +49,34 @@ export type Settings = ReturnType<typeof readOptions>
 const MIB = 1024 * 1024
 const URL_DEFAULT = 'http://127.0.0.1:8787'
 
+/**
+ * Types of the options. `false` is also valid, because it often stands for an omitted option. A URL or key of another
+ * type is not replaced by a default, which might name another project.
+ */
+const TYPES: Readonly<Record<keyof SpoorOptions, string>> = {
+  url: 'string number object',
+  key: 'string number object',
+  spool: 'string',
+  spoolEach: 'boolean',
+  live: 'boolean',
+  flushEach: 'boolean',
+  openTelemetry: 'boolean',
+  redact: 'function',
+  onProblem: 'function',
+  sampleRate: 'number',
+  memoryBytes: 'number',
+  spoolBytes: 'number'
+}
+
 /** Never throws, because an application must start even without tracing. */
-export function readOptions(options: SpoorOptions, env: PlatformVariables) {
+export function readOptions(given: SpoorOptions, env: PlatformVariables) {
+  const odd: string[] = []
+  const options: { -readonly [name in keyof SpoorOptions]: SpoorOptions[name] } = { ...given }
+  for (const [name, value] of Object.entries(options)) {
+    if ((value ?? false) === false || TYPES[name as keyof SpoorOptions]?.includes(typeof value)) continue
+    odd.push(name)
+    delete options[name as keyof SpoorOptions]
+  }
   const url = String(options.url || env.SPOOR_URL || URL_DEFAULT)
   const key = String(options.key ?? env.SPOOR_API_KEY ?? '').trim()
   const spool = options.spool ?? (env.SPOOR_SPOOL || './.spoor')
@@ -60,23 +86,24 @@ export function readOptions(options: SpoorOptions, env: PlatformVariables) {
   return {
     url: obstacle === undefined ? url : URL_DEFAULT,
     key,
-    sampleRate: Number(options.sampleRate ?? 1) >= 0 ? Math.min(1, Number(options.sampleRate ?? 1)) : 1,
+    sampleRate: options.sampleRate! >= 0 ? options.sampleRate! : 1,
     /** Reason why nothing can be recorded, if any. */
     obstacle,
-    spool: spool === false ? undefined : platform.absolutePath(String(spool)),
+    /** Names of options that are ignored. */
+    odd,
+    spool: spool === false ? undefined : platform.absolutePath(spool),
     spoolEach: options.spoolEach ?? false,
     live: options.live ?? false,
     flushEach: options.flushEach ?? false,
     openTelemetry: options.openTelemetry ?? isExportTo(url, env),
-    redact: options.redact,
+    // If this is not a function, calling it fails, which hides every value.
+    redact: given?.redact ?? undefined,
     onProblem: options.onProblem ?? (problem => platform.warn(`spoor: ${problem}`)),
-    memoryBytes: positive(options.memoryBytes, 32 * MIB),
-    spoolBytes: positive(options.spoolBytes, 256 * MIB)
+    // A limit that is not a positive number, such as NaN, would never apply.
+    memoryBytes: options.memoryBytes! > 0 ? options.memoryBytes! : 32 * MIB,
+    spoolBytes: options.spoolBytes! > 0 ? options.spoolBytes! : 256 * MIB
   }
 }
-
-/** Returns the value if it is a positive number, or else the default, because a limit of NaN would never apply. */
-const positive = (given: unknown, otherwise: number) => (Number(given) > 0 ? Number(given) : otherwise)
 
 /** Whether OpenTelemetry's environment variables direct exports to this service. */
 function isExportTo(url: string, env: PlatformVariables): boolean {

@@ -3,9 +3,9 @@ import type { KeyDescription, Project } from './api-types.ts'
 import { readOptions, type Settings, type SpoorOptions } from './options.ts'
 import platform from './platform/node/process.ts'
 import storage from './platform/node/storage.ts'
-import { type Ask, Scores, Traces } from './read/reads.ts'
+import { type Ask, Scores, SpoorError, Traces } from './read/reads.ts'
 import { type Timer, unref } from './record/bytes.ts'
-import { currentOtelSpan, type HeadersLike, parentFromHeaders } from './record/parents.ts'
+import { currentOtelSpan, type HeadersLike, parentFromHeaders, validParent } from './record/parents.ts'
 import { isUsable, runStep } from './record/reading.ts'
 import { optionsFirst, type ScoreOptions, type ScoreValue, type SpanOptions, type Step } from './record/step.ts'
 import { scoreBody, Trace, type TraceOptions, type TracePart, type TraceRecorder } from './record/trace.ts'
@@ -36,7 +36,11 @@ const SETTLED_MS = 500
 const FLUSH_EACH_MS = 5000
 
 export class Spoor {
-  readonly #ask: Ask = async (...given) => (await import('./read/ask.ts')).ask(await this.#connect(), ...given)
+  readonly #ask: Ask = async (...given) => {
+    const { obstacle } = this.#settings
+    if (obstacle !== undefined) throw new SpoorError(obstacle, 0)
+    return (await import('./read/ask.ts')).ask(await this.#connect(), ...given)
+  }
   readonly traces = new Traces(this.#ask)
   readonly scores = new Scores(this.#ask)
   readonly #settings: Omit<Settings, 'url' | 'key'>
@@ -109,6 +113,8 @@ export class Spoor {
         return this.#heldBytes > memoryBytes
       }
     }
+    if (settings.odd.length > 0)
+      this.#outbox.problem(`unknown or wrongly typed options are ignored: ${settings.odd.join(', ')}`)
     if (obstacle !== undefined) this.#outbox.problem(`nothing is recorded: ${obstacle}`)
     this.#offEnding = storage.onEnding(this.#ending)
     // Requests to serverless functions are billed by duration, so the transport is loaded at startup.
@@ -137,13 +143,17 @@ export class Spoor {
   span<R>(name: string, ...rest: [(step: Step) => R] | [SpanOptions, (step: Step) => R]): R {
     const [options, act] = optionsFirst(rest)
     const current = this.current()
-    return current === undefined ? this.trace(name, options, act) : current.span(name, options, act)
+    if (current !== undefined) return current.span(name, options, act)
+    // A trace has metadata instead of attributes.
+    const { attributes } = options
+    return this.trace(name, attributes === undefined ? options : { metadata: attributes, ...options }, act)
   }
 
   /**
    * Returns a function that behaves like the function `act` and records each call with its arguments and its result.
    */
   observe<F extends AnyFunction>(act: F, options: ObserveOptions = {}): F {
+    if (typeof act !== 'function') throw new TypeError('observe takes (function, options)')
     const name = options.name || act.name || 'anonymous'
     const { captureInput = true, captureOutput = true, ...record } = options
     const span = this.span.bind(this)
@@ -161,8 +171,9 @@ export class Spoor {
   /** Starts a trace, which the caller must end. */
   start(name: string, options: TraceOptions = {}): Trace {
     const { live, openTelemetry } = this.#settings
-    const parent = options.parent ?? (openTelemetry ? currentOtelSpan() : undefined)
-    const trace = new Trace(this.#recorder, name, { live, ...options, ...(parent !== undefined && { parent }) })
+    const parent =
+      validParent(options.parent, this.#recorder.problem) ?? (openTelemetry ? currentOtelSpan() : undefined)
+    const trace = new Trace(this.#recorder, name, { live, ...options, parent })
     // Several parts of an external trace may run concurrently, so each is identified by its span id.
     this.#running.set(trace.key, trace)
     if (this.#running.size > MOST_OPEN) {
@@ -200,18 +211,18 @@ export class Spoor {
   }
 
   /** Resolves when all ended traces are sent, or at the timeout. Returns the totals and the lost traces. */
-  async flush(options: FlushOptions = {}): Promise<Flushed> {
+  async flush(options?: FlushOptions): Promise<Flushed> {
     for (const trace of this.#running.values()) trace.sendNow()
     return this.#outbox.flush(options)
   }
 
   /** Ends running traces, flushes, leaves unsent traces in the spool, and frees connections and timers. Idempotent. */
-  close(options: FlushOptions = {}): Promise<Flushed> {
+  close(options?: FlushOptions): Promise<Flushed> {
     this.#closing ??= this.#end(options)
     return this.#closing
   }
 
-  async #end(options: FlushOptions): Promise<Flushed> {
+  async #end(options: FlushOptions | undefined): Promise<Flushed> {
     this.#ending.endAll()
     await this.flush(options)
     clearInterval(this.#adopting)

@@ -47,7 +47,8 @@ export function recordInMemory(options: SpoorOptions = {}): InMemory {
       const found = traces.filter(trace => trace.name === name)
       if (found.length === 1) return found[0]!
       const names = traces.map(trace => trace.name).join(', ') || 'none'
-      throw new Error(`${found.length} traces are called ${name}; recorded: ${names}`)
+      const count = found.length === 0 ? 'no trace is' : `${found.length} traces are`
+      throw new Error(`${count} named ${name}; recorded: ${names}`)
     },
     clear() {
       traces.length = 0

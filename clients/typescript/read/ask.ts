@@ -13,7 +13,7 @@ export async function ask<T>(transport: Transport, ...[method, path, given]: Par
   throw new SpoorError(said, status, code, requestId)
 }
 
-function queryText(query: object = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined)
+function queryText(query: object | undefined): string {
+  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined)
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
 }

@@ -1,5 +1,6 @@
 /** Makes the fields that an application sets conform to the service's rules. Nothing is rejected. */
 import { SPAN_KINDS, type SpanInput, STATUSES } from '../api-types.ts'
+import { messageOf } from './values.ts'
 
 export type SpanKind = NonNullable<SpanInput['kind']>
 export type Status = NonNullable<SpanInput['status']>
@@ -22,31 +23,45 @@ export const DOCUMENT_BYTES = 700_000
  */
 export function shortText(value: unknown, most: number): string | undefined {
   if (value === undefined || value === null) return undefined
-  const text = String(value).toWellFormed().replaceAll('\0', '\uFFFD')
+  const text = messageOf(value).toWellFormed().replaceAll('\0', '\uFFFD')
   if (text === '') return undefined
   return text.length <= most ? text : [...text.slice(0, 2 * most)].slice(0, most).join('')
 }
 
-export function kindOf(value: unknown): SpanKind {
-  return SPAN_KINDS.includes(value as SpanKind) ? (value as SpanKind) : 'custom'
+/** Receives a sentence about a value that is not recorded. */
+export type Report = (problem: string) => void
+
+/** Returns one of `all`, or `otherwise` for another value, which is reported. */
+function oneOf<V extends string>(name: string, all: readonly V[], otherwise: V, value: unknown, report: Report): V {
+  if (all.includes(value as V)) return value as V
+  if (value !== undefined && value !== null) {
+    report(`${name} is ${messageOf(value).slice(0, 50)}, but must be one of ${all.join(', ')}`)
+  }
+  return otherwise
 }
 
-export function statusOf(value: unknown): Status {
-  return STATUSES.includes(value as Status) ? (value as Status) : 'unset'
-}
+export const kindOf = (value: unknown, report: Report): SpanKind => oneOf('kind', SPAN_KINDS, 'custom', value, report)
+
+export const statusOf = (value: unknown, report: Report): Status => oneOf('status', STATUSES, 'unset', value, report)
+
+const COUNTS = ['inputTokens', 'outputTokens', 'totalTokens'] as const
 
 /** Returns the counts that are non-negative integers; undefined if there are none. */
-export function usageOf(value: RecordedUsage | undefined): RecordedUsage | undefined {
+export function usageOf(value: RecordedUsage | undefined, report: Report): RecordedUsage | undefined {
   const usage: RecordedUsage = {}
-  for (const name of ['inputTokens', 'outputTokens', 'totalTokens'] as const) {
-    const count = value?.[name]
-    if (typeof count === 'number' && Number.isSafeInteger(count) && count >= 0) usage[name] = count
+  for (const [given, count] of Object.entries(value ?? {})) {
+    const name = COUNTS.find(each => each === given)
+    if (name !== undefined && Number.isSafeInteger(count) && count >= 0) usage[name] = count
+    else if (count !== undefined && count !== null)
+      report(`usage has ${given}, but must have whole numbers as ${COUNTS.join(', ')}`)
   }
   return Object.keys(usage).length === 0 ? undefined : usage
 }
 
-export function costOf(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined
+export function costOf(value: unknown, report: Report): number | undefined {
+  if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value
+  if (value !== undefined && value !== null) report('costUsd must be a positive number')
+  return undefined
 }
 
 /** Adds two usages. If only one usage has a total, the other usage's total is computed from its parts. */

@@ -32,6 +32,14 @@ function parentOf(traceparent: unknown): Parent | undefined {
   return traceId === undefined || spanId === undefined ? undefined : { traceId, spanId }
 }
 
+/** Returns a parent that an application has given, if its ids are valid. */
+export function validParent(parent: Parent | undefined, problem: (text: string) => void): Parent | undefined {
+  if (!parent) return undefined
+  const valid = parentOf(`00-${parent.traceId}-${parent.spanId}-01`)
+  if (valid === undefined) problem('parent must be from spoor.fromHeaders(headers)')
+  return valid
+}
+
 const POOL = new Uint8Array(4096)
 let used = POOL.length
 const DIGITS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))

@@ -55,7 +55,7 @@ export type ScoreValue = number | string | boolean
 interface StepRecorder {
   readonly redact: Redact | undefined
   run<R>(step: Step, act: () => R): R
-  problem(text: string): void
+  readonly problem: (text: string) => void
 }
 
 /** The members of a trace that its spans use. */
@@ -76,6 +76,10 @@ interface StepOwner {
 }
 
 type Used = Pick<StepOptions, 'usage' | 'costUsd'>
+
+/** Options of traces and spans. A function that is observed may start either. */
+const OPTIONS = `input model provider usage costUsd startedAt kind attributes sessionId userId tags metadata
+  spanAttributes live parent name captureInput captureOutput`.split(/\s+/)
 
 /** Number of bytes that the output must leave for attributes, metadata and events. */
 const REST_BYTES = 60_000
@@ -103,14 +107,13 @@ export abstract class Step {
   readonly #recorder: StepRecorder
   readonly #shownNames = new Map<string, string>()
 
-  constructor(
-    name: string,
-    kind: 'traceName' | 'spanName',
-    { startedAt, model, provider, usage, costUsd }: StepOptions,
-    now: number,
-    recorder: StepRecorder
-  ) {
+  constructor(name: string, kind: 'traceName' | 'spanName', options: StepOptions, now: number, recorder: StepRecorder) {
+    const { startedAt, model, provider, usage, costUsd } = options
     this.#recorder = recorder
+    for (const option in options) {
+      if (!OPTIONS.includes(option))
+        this.report(`${option} is not an option of traces or spans; the options are ${OPTIONS.join(', ')}`)
+    }
     this.name = shortText(redactedText(recorder.redact, kind, name), MAX_NAME) ?? 'unnamed'
     this.startedAt = this.#timeOr('startedAt', startedAt, now)
     this.setModel(model, provider).setUsage(usage).setCost(costUsd)
@@ -124,6 +127,10 @@ export abstract class Step {
   abstract end(options?: EndOptions): void
   /** Records the error that made the step fail. */
   abstract recordError(error: unknown): void
+
+  protected get report(): (problem: string) => void {
+    return this.#recorder.problem
+  }
 
   get isEnded(): boolean {
     return this.endedAt !== undefined
@@ -168,18 +175,18 @@ export abstract class Step {
   }
 
   setUsage(usage: RecordedUsage | undefined): this {
-    this.usage = usageOf(usage) ?? this.usage
+    this.usage = usageOf(usage, this.report) ?? this.usage
     return this
   }
 
   /** Sets the cost in US dollars. */
   setCost(costUsd: number | undefined): this {
-    this.costUsd = costOf(costUsd) ?? this.costUsd
+    this.costUsd = costOf(costUsd, this.report) ?? this.costUsd
     return this
   }
 
   setStatus(status: Status): this {
-    this.status = statusOf(status)
+    this.status = statusOf(status, this.report)
     return this
   }
 
@@ -205,7 +212,9 @@ export abstract class Step {
   }
 
   protected writeMembers(given: Readonly<Record<string, unknown>>, members = this.members): this {
-    for (const [name, value] of Object.entries(given)) {
+    const isObject = typeof given === 'object'
+    if (!isObject) this.report('attributes and metadata must be objects')
+    for (const [name, value] of isObject ? Object.entries(given ?? {}) : []) {
       const text = this.#write(name, value, this.room / 2)
       if (text !== undefined) members.set(this.#shownName(name, members), text)
     }
@@ -261,8 +270,8 @@ export abstract class Step {
     const time = momentOf(given)
     if (time === undefined && given !== undefined && given !== null) {
       const rule = 'must be a Date, ISO 8601, or seconds or milliseconds since 1970'
-      const text = String(given).slice(0, 50)
-      this.#recorder.problem(`${name} ${rule}, not ${text}: the time of the call is recorded instead`)
+      const text = messageOf(given).slice(0, 50)
+      this.report(`${name} ${rule}, not ${text}`)
     }
     return time ?? now
   }
@@ -297,7 +306,7 @@ export class Span extends Step {
     super(name, 'spanName', options, owner.clock.now(), owner.recorder)
     this.owner = owner
     this.parent = parent
-    this.#kind = kindOf(options.kind)
+    this.#kind = kindOf(options.kind, this.report)
     if (options.input !== undefined) this.setInput(options.input)
     for (const attributes of [owner.spanAttributes, options.attributes]) {
       if (attributes !== undefined) this.setAttributes(attributes)
@@ -320,7 +329,7 @@ export class Span extends Step {
   }
 
   setKind(kind: SpanKind): this {
-    this.#kind = kindOf(kind)
+    this.#kind = kindOf(kind, this.report)
     return this
   }
 
@@ -382,5 +391,7 @@ export function describeError(error: unknown): Record<string, unknown> {
 
 /** Separates the options from the function. The options come first and may be omitted. */
 export function optionsFirst<O extends object, F>(rest: readonly [F] | readonly [O, F]): [O, F] {
-  return rest.length === 1 ? [{} as O, rest[0]] : [rest[0], rest[1]]
+  const [options, act] = rest.length === 1 ? [{} as O, rest[0]] : [Object(rest[0]) as O, rest[1]]
+  if (typeof act !== 'function') throw new TypeError('trace and span take (name, options, function)')
+  return [options, act]
 }

@@ -55,7 +55,7 @@ export interface TraceRecorder {
   readonly redact: Redact | undefined
   /** Calls a function with the step as the current step, and ends the step with the function's result. */
   run<R>(step: Step, act: () => R): R
-  problem(text: string): void
+  readonly problem: (text: string) => void
   /** Sends a part after the trace's earlier parts. */
   send(trace: { readonly traceId: string; readonly name: string }, part: TracePart): void
   /** Called when the trace sends nothing more except scores. */
@@ -114,7 +114,8 @@ export class Trace extends Step {
     if (recorder.keepsWhole) this.#spans.most = Number.POSITIVE_INFINITY
     this.setSession(options.sessionId)
     this.setUser(options.userId)
-    this.addTags(...(options.tags ?? []))
+    if (Array.isArray(options.tags)) this.addTags(...options.tags)
+    else if (options.tags) this.report('tags must be a list')
     if (options.input !== undefined) this.setInput(options.input)
     if (options.metadata !== undefined) this.setMetadata(options.metadata)
     if (options.parent !== undefined) this.#join()
@@ -277,7 +278,7 @@ export class Trace extends Step {
   /** Whether a field can no longer be set because the field was sent with the trace's start. */
   #isSent(what: string): boolean {
     if (this.#state !== 'live') return false
-    this.recorder.problem(`trace ${this.name} is live: its ${what}, which is sent at the start, can no longer be set`)
+    this.recorder.problem(`trace ${this.name} is live: its ${what} can no longer be set`)
     return true
   }
 

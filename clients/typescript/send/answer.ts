@@ -12,7 +12,7 @@ export type AnswerVerdict =
   | { readonly do: 'done' }
   /** Retry. If `all` is true, the service is unreachable or busy, so all sending pauses. */
   | { readonly do: 'again'; readonly all: boolean; readonly reason: string; readonly afterMs?: number }
-  /** The service rejects the key, so all sending pauses for a minute. */
+  /** The service rejects the key or the address, so all sending pauses for a minute. */
   | { readonly do: 'stop'; readonly reason: string }
   /** The part is too large and must be reduced. */
   | { readonly do: 'cut'; readonly reason: string }
@@ -46,6 +46,9 @@ export function judge(kind: PartKind, { status, text, retryAfter }: ServerAnswer
     return { do: 'again', all, reason, ...(afterMs !== undefined && { afterMs }) }
   }
   if (status === 401 || (status === 403 && code !== 'forbidden')) return { do: 'stop', reason }
+  // The server has an address for every new trace, so it is reached under a wrong path.
+  if (/^(?:record|start|otlp)$/.test(kind) && (status === 404 || status === 405))
+    return { do: 'stop', reason: `check SPOOR_URL: ${reason}` }
   if (kind === 'score' && status === 404 && tries < SCORE_TRIES) return { do: 'again', all: false, reason }
   if (kind === 'spans' && code === 'trace_finished') return { do: 'ended', reason }
   return { do: 'lost', reason }

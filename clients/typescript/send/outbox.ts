@@ -115,7 +115,11 @@ export class Outbox {
     // The delivery's file lacks this part.
     if (delivery.file !== undefined) this.save(delivery)
     this.#makeRoom(delivery)
-    this.pump()
+    // A closed client sends nothing, so only the next process can send this.
+    if (this.isStopped) {
+      this.saveAll()
+      this.close()
+    } else this.pump()
   }
 
   enqueue(delivery: Delivery): void {
@@ -133,8 +137,9 @@ export class Outbox {
    * Sends waiting deliveries and returns the overall outcome. If `untilFailure` is true, does not wait for an
    * unreachable service.
    */
-  async flush({ timeoutMs = FLUSH_MS }: FlushOptions = {}, untilFailure = false): Promise<Flushed> {
-    if (this.#unsettled.size > 0) {
+  async flush(options?: FlushOptions, untilFailure = false): Promise<Flushed> {
+    if (this.#unsettled.size > 0 && !this.isStopped) {
+      const { timeoutMs = FLUSH_MS } = options ?? {}
       for (const delivery of this.#unsettled) delivery.notBefore = 0
       const settled = this.flushes.wait(this.#newest, timeoutMs, untilFailure)
       this.pump(true)

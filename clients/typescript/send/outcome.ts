@@ -48,7 +48,8 @@ export class Outcome {
   lose(loss: Loss): void {
     this.#lostCount++
     this.#lost = [...this.#lost.slice(1 - MOST_LOSSES), loss]
-    this.#say(`lost trace ${loss.traceId} (${loss.name}): ${loss.reason}`, `lost ${loss.reason}`)
+    const what = loss.reason.startsWith('score: ') ? 'score of trace' : 'trace'
+    this.#say(`lost ${what} ${loss.traceId} (${loss.name}): ${loss.reason}`, `lost ${loss.reason}`)
   }
 
   problem(text: string): void {

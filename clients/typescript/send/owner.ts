@@ -65,14 +65,15 @@ export type Claim =
   | 'ask'
   /** Leave the entry to another client of this process. */
   | 'spare'
-  /** Leave the entry, because it was recorded with another key. */
+  /**
+   * Leave the entry, because it was recorded with another key, or with an unknown key while this process has several
+   * keys.
+   */
   | 'other'
-  /** Leave the entry, because an earlier client version did not record the key and this process has several keys. */
-  | 'unnamed'
 
 export function claim(name: string, folder: string, owner: Owner): Claim {
   const keyId = keyIdOf(name)
-  if (keyId === undefined) return owner.keys.size > 1 ? 'unnamed' : 'take'
+  if (keyId === undefined) return owner.keys.size > 1 ? 'other' : 'take'
   if (keyId === owner.keyId) return 'take'
   const destination = partsOf(name)[5]
   if (destination !== undefined && destination === owner.destination) return 'take'

@@ -78,30 +78,22 @@ function scan(spool: Spool, outbox: Outbox, look: SpoolLook, before: readonly st
 }
 
 /** Reports the entries left in the spool, once per set of keys. */
-function nameLeft(spool: Spool, outbox: Outbox, { others, unnamed, asks }: FoundSpool): void {
+function nameLeft(spool: Spool, outbox: Outbox, { others, asks }: FoundSpool): void {
   const count = [...others.values()].reduce((sum, each) => sum + each, 0)
-  spool.left = count + unnamed + asks
+  spool.left = count + asks
   const keys = [...others.keys()].sort().join(', ')
-  const named = `${keys} ${unnamed > 0}`
-  if (spool.named === named) return
-  spool.named = named
-  if (count > 0) {
-    const reason = `recorded with another key (${keys}), not known to be for the same project and environment`
-    outbox.problem(`traces left in ${spool.folder}: ${count}, ${reason}. "spoor send" sends them with that key`)
-  }
-  if (unnamed > 0) {
-    const reason = 'recorded by an earlier version, which did not say with which key, and this process has several'
-    outbox.problem(`traces left in ${spool.folder}: ${unnamed}, ${reason}. "spoor send" sends them with one key`)
-  }
+  if (spool.named === keys) return
+  spool.named = keys
+  if (count === 0) return
+  const reason = `recorded with another key (${keys}), not known to be for the same project and environment`
+  outbox.problem(`traces left in ${spool.folder}: ${count}, ${reason}. "spoor send" sends them with that key`)
 }
 
 const nothingFound = () => ({
   /** Files taken, oldest first. */
   files: [] as string[],
-  /** Number of remaining entries, by key id. */
+  /** Number of remaining entries, by key id. An earlier version's entries name none. */
   others: new Map<string, number>(),
-  /** Number of remaining entries that name no key. */
-  unnamed: 0,
   /** Number of entries whose owner only the server can determine. */
   asks: 0,
   /** Whether some entries may belong to a client that the process has yet to create. */
@@ -116,11 +108,11 @@ export function adoptFiles(spool: Spool, most: number, { anyKey, isSettled }: Sp
   const take = (from: string, name: string) => {
     const keyId = keyIdOf(name)
     const claimed = anyKey ? 'take' : claim(name, spool.folder, spool.owner)
-    if (claimed === 'other') others.set(keyId!, (others.get(keyId!) ?? 0) + 1)
-    if (claimed === 'unnamed') found.unnamed++
+    const of = keyId ?? 'unknown'
+    if (claimed === 'other') others.set(of, (others.get(of) ?? 0) + 1)
     if (claimed === 'ask') found.asks++
     const isEarly = keyId === undefined && !isSettled && claimed === 'take'
-    if (isEarly || (!isSettled && (claimed === 'other' || claimed === 'unnamed'))) found.isUnsettled = true
+    if (isEarly || (!isSettled && claimed === 'other')) found.isUnsettled = true
     if (isEarly || claimed !== 'take') return
     const file = join(spool.own, name)
     spool.makeFolder()

@@ -1,15 +1,16 @@
 /** `spoor-client/anthropic`: records messages of Anthropic's client as steps. */
 import type { Spoor } from '../spoor.ts'
-import { type CallBody, type CallMethod, settingsOf, watchCalls, watchDerived } from './model-call.ts'
+import { type CallBody, type CallMethod, settingsOf, watchClient, watchDerived } from './model-call.ts'
 import { collectAnthropic, readAnthropic } from './wires/anthropic.ts'
 
 /** Records this client's calls and returns the client. The client works as before, including streams and helpers. */
 export function wrapAnthropic<C extends object>(client: C, spoor: Spoor): C {
-  const { messages, beta } = client as CallBody
-  watchCalls(messages, 'create', spoor, MESSAGES)
-  watchCalls(beta?.messages, 'create', spoor, MESSAGES)
+  const { messages, beta } = Object(client) as CallBody
   watchDerived(client, 'withOptions', derived => wrapAnthropic(derived, spoor))
-  return client
+  return watchClient('wrapAnthropic', client, spoor, [
+    [messages, 'create', MESSAGES],
+    [beta?.messages, 'create', MESSAGES]
+  ])
 }
 
 const MESSAGES: CallMethod = {

@@ -1,12 +1,11 @@
 /** `spoor-client/bedrock`: records `Converse` and `ConverseStream` of Amazon Bedrock's client as steps. */
 import type { Spoor } from '../spoor.ts'
-import { type CallBody, type CallMethod, settingsOf, watchCalls } from './model-call.ts'
+import { type CallBody, type CallMethod, settingsOf, watchClient } from './model-call.ts'
 import { collectConverse, readConverse } from './wires/bedrock.ts'
 
 /** Records this client's conversations and returns the client. Other commands are sent as before. */
 export function wrapBedrock<C extends object>(client: C, spoor: Spoor): C {
-  watchCalls(client, 'send', spoor, CONVERSE)
-  return client
+  return watchClient('wrapBedrock', client, spoor, [[client, 'send', CONVERSE]])
 }
 
 const CONVERSE: CallMethod = {

@@ -1,16 +1,17 @@
 /** `spoor-client/gemini`: records content and embeddings of Google's client `@google/genai` as steps. */
 import type { Spoor } from '../spoor.ts'
-import { type CallBody, type CallMethod, watchCalls } from './model-call.ts'
+import { type CallBody, type CallMethod, watchClient } from './model-call.ts'
 import { collectGemini, readGemini } from './wires/gemini.ts'
 import { recordsIn } from './wires/merge.ts'
 
 /** Records this client's calls, including those of its chats, and returns the client. */
 export function wrapGemini<C extends object>(client: C, spoor: Spoor): C {
-  const { models } = client as CallBody
-  watchCalls(models, 'generateContent', spoor, CONTENT)
-  watchCalls(models, 'generateContentStream', spoor, CONTENT)
-  watchCalls(models, 'embedContent', spoor, EMBEDDINGS)
-  return client
+  const { models } = Object(client) as CallBody
+  return watchClient('wrapGemini', client, spoor, [
+    [models, 'generateContent', CONTENT],
+    [models, 'generateContentStream', CONTENT],
+    [models, 'embedContent', EMBEDDINGS]
+  ])
 }
 
 const provider = 'google'

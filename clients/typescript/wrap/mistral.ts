@@ -3,19 +3,20 @@
  * but the client renames its members.
  */
 import type { Spoor } from '../spoor.ts'
-import { type CallBody, type CallMethod, type Collector, settingsOf, watchCalls } from './model-call.ts'
+import { type CallBody, type CallMethod, type Collector, settingsOf, watchClient } from './model-call.ts'
 import { recordsIn } from './wires/merge.ts'
 import { collectChat, readChat } from './wires/openai-chat.ts'
 
 /** Records this client's calls and returns the client. */
 export function wrapMistral<C extends object>(client: C, spoor: Spoor): C {
-  const { chat, agents, embeddings } = client as CallBody
-  for (const resource of [chat, agents]) {
-    watchCalls(resource, 'complete', spoor, CHAT)
-    watchCalls(resource, 'stream', spoor, CHAT)
-  }
-  watchCalls(embeddings, 'create', spoor, EMBEDDINGS)
-  return client
+  const { chat, agents, embeddings } = Object(client) as CallBody
+  return watchClient('wrapMistral', client, spoor, [
+    [chat, 'complete', CHAT],
+    [chat, 'stream', CHAT],
+    [agents, 'complete', CHAT],
+    [agents, 'stream', CHAT],
+    [embeddings, 'create', EMBEDDINGS]
+  ])
 }
 
 const provider = 'mistral'

@@ -40,12 +40,24 @@ export interface Collector {
 /** Each recorded object, with the client that records it. */
 const watched = new WeakMap<object, Spoor>()
 
+/** Methods of a client, each with the object that has it. */
+export type ClientCalls = readonly (readonly [resource: CallBody, name: string, method: CallMethod])[]
+
+/** Records the client's calls that exist in its version, and returns the client. */
+export function watchClient<C extends object>(wrap: string, client: C, spoor: Spoor, calls: ClientCalls): C {
+  if (typeof spoor?.start !== 'function') throw new TypeError(`${wrap} needs both clients: ${wrap}(client, spoor)`)
+  const existing = calls.filter(([resource, name]) => typeof resource?.[name] === 'function')
+  if (existing.length === 0)
+    spoor.problem(`${wrap} records nothing, because its argument is not a client that it knows`)
+  for (const [resource, name, method] of existing) watchCalls(resource, name, spoor, method)
+  return client
+}
+
 /**
- * Records each call of `resource[name]`. Does nothing if the resource is missing or already recorded. If another client
- * records the resource, that client keeps it, because a call belongs to one project.
+ * Records each call of `resource[name]`. Does nothing if it is already recorded. If another client records the
+ * resource, that client keeps it, because a call belongs to one project.
  */
 export function watchCalls(resource: CallBody, name: string, spoor: Spoor, method: CallMethod): void {
-  if (typeof resource?.[name] !== 'function') return
   const call = resource[name]
   const recorder = watched.get(call)
   if (recorder !== undefined) {
@@ -71,7 +83,7 @@ export function watchCalls(resource: CallBody, name: string, spoor: Spoor, metho
 
 /** Wraps the clients that a method such as `withOptions` derives from this client. */
 export function watchDerived(client: CallBody, name: string, wrap: (derived: CallBody) => void): void {
-  const derive = client[name]
+  const derive = client?.[name]
   if (typeof derive !== 'function' || derivers.has(derive)) return
   client[name] = function (this: unknown, ...given: unknown[]) {
     const derived = derive.apply(this, given)

@@ -1,15 +1,16 @@
 /** `spoor-client/ollama`: records chats, completions and embeddings of Ollama's client as steps. */
 import type { Spoor } from '../spoor.ts'
-import { type CallBody, type CallMethod, settingsOf, watchCalls } from './model-call.ts'
+import { type CallBody, type CallMethod, settingsOf, watchClient } from './model-call.ts'
 import { collectOllama, readOllama } from './wires/ollama.ts'
 import { defined, tokenCount } from './wires/usage.ts'
 
 /** Records this client's calls and returns the client. */
 export function wrapOllama<C extends object>(client: C, spoor: Spoor): C {
-  watchCalls(client, 'chat', spoor, CHAT)
-  watchCalls(client, 'generate', spoor, GENERATE)
-  watchCalls(client, 'embed', spoor, EMBEDDINGS)
-  return client
+  return watchClient('wrapOllama', client, spoor, [
+    [client, 'chat', CHAT],
+    [client, 'generate', GENERATE],
+    [client, 'embed', EMBEDDINGS]
+  ])
 }
 
 const provider = 'ollama'

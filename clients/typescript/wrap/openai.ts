@@ -1,6 +1,6 @@
 /** `spoor-client/openai`: records chats, responses, completions and embeddings of OpenAI's client as steps. */
 import type { Spoor } from '../spoor.ts'
-import { type CallBody, type CallMethod, settingsOf, watchCalls, watchDerived } from './model-call.ts'
+import { type CallBody, type CallMethod, settingsOf, watchClient, watchDerived } from './model-call.ts'
 import { recordsIn } from './wires/merge.ts'
 import { collectChat, readChat } from './wires/openai-chat.ts'
 import { collectResponse, readResponse } from './wires/openai-responses.ts'
@@ -11,13 +11,14 @@ import { readOpenAIUsage } from './wires/usage.ts'
  * streamed chat reports its tokens only if the request has `stream_options: { include_usage: true }`.
  */
 export function wrapOpenAI<C extends object>(client: C, spoor: Spoor): C {
-  const { chat, completions, responses, embeddings } = client as CallBody
-  watchCalls(chat?.completions, 'create', spoor, CHAT)
-  watchCalls(completions, 'create', spoor, COMPLETIONS)
-  watchCalls(responses, 'create', spoor, RESPONSES)
-  watchCalls(embeddings, 'create', spoor, EMBEDDINGS)
+  const { chat, completions, responses, embeddings } = Object(client) as CallBody
   watchDerived(client, 'withOptions', derived => wrapOpenAI(derived, spoor))
-  return client
+  return watchClient('wrapOpenAI', client, spoor, [
+    [chat?.completions, 'create', CHAT],
+    [completions, 'create', COMPLETIONS],
+    [responses, 'create', RESPONSES],
+    [embeddings, 'create', EMBEDDINGS]
+  ])
 }
 
 const provider = 'openai'

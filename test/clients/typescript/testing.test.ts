@@ -26,7 +26,7 @@ t.test('whole traces are kept, with their spans and scores, and nothing is sent'
   t.same(one('large').scores, { kind: 'fine' })
   t.match(await spoor.close(), { sent: 0, kept: 0, lostCount: 0 })
   t.same(problems, [])
-  t.throws(() => one('none'), { message: '0 traces are called none; recorded: many, remote, large' })
+  t.throws(() => one('none'), { message: 'no trace is named none; recorded: many, remote, large' })
   clear()
   t.equal(traces.length, 0)
 })

@@ -6,7 +6,7 @@ const error = (code: string) => JSON.stringify({ error: { code, message: 'why', 
 
 const TABLE: [
   what: string,
-  kind: 'record' | 'spans' | 'end' | 'score' | 'otlp',
+  kind: 'record' | 'start' | 'spans' | 'end' | 'score' | 'otlp',
   answer: ServerAnswer,
   verdict: object
 ][] = [
@@ -18,6 +18,15 @@ const TABLE: [
   ['a server error', 'record', { status: 500, text: error('internal_error') }, { do: 'again', all: false }],
   ['a proxy without a server', 'record', { status: 502, text: 'Bad Gateway' }, { do: 'again', all: true }],
   ['a wrong address', 'record', { status: 404, text: 'nothing here' }, { do: 'again', all: true }],
+  [
+    'a wrong path',
+    'record',
+    { status: 404, text: error('not_found') },
+    { do: 'stop', reason: /^check SPOOR_URL: 404/ }
+  ],
+  ["a page's path", 'start', { status: 405, text: error('method_not_allowed') }, { do: 'stop' }],
+  ['a wrong path of an export', 'otlp', { status: 404, text: error('not_found') }, { do: 'stop' }],
+  ['a deleted trace', 'end', { status: 404, text: error('not_found') }, { do: 'lost' }],
   ['a wrong key', 'record', { status: 401, text: error('invalid_api_key') }, { do: 'stop' }],
   ['a key without the scope', 'record', { status: 403, text: error('insufficient_scope') }, { do: 'stop' }],
   ['a firewall', 'record', { status: 403, text: 'blocked' }, { do: 'again' }],

@@ -134,7 +134,7 @@ t.test('files of an earlier version are taken by a process with one key, and lef
   t.equal(claim(old, '/spool', owner), 'take', 'another client of the same key')
   const other = of('b')
   other.register('/spool')
-  t.equal(claim(old, '/spool', owner), 'unnamed')
+  t.equal(claim(old, '/spool', owner), 'other')
   const its = `1-${'0'.repeat(32)}-1-1${other.mark}`
   t.equal(claim(its, '/spool', owner), 'spare', 'here it belongs to another client')
   t.equal(claim(its, '/elsewhere', owner), 'other')
@@ -231,7 +231,7 @@ t.test('against a server', async t => {
     // The process has several keys.
     const { spoor, said } = make(t, a, spool)
     t.equal(await spoor.adopt(), 0)
-    t.match(said, [/: 2, recorded by an earlier version, which did not say with which key/])
+    t.match(said, [/: 2, recorded with another key \(unknown\)/])
     const app = startApplication(t, { traces: 0, end: 'wait', options: { url, key: a, spool } })
     await until(async () => (await missing(url, a, left, 0)).length === 0)
     app.kill('SIGTERM')

@@ -89,7 +89,9 @@ t.test('a rejected key stops sending; waiting traces are kept and reported', asy
 })
 
 t.test('a trace that is rejected for good is reported with the reason, without affecting others', async t => {
-  const { spoor } = await answering(t, ({ body }) => (body.includes('bad') ? refusal(409, 'trace_id_conflict') : OK))
+  const { spoor } = await answering(t, ({ body }) =>
+    body.includes('"name":"bad"') ? refusal(409, 'trace_id_conflict') : OK
+  )
   const { traceId } = spoor.trace('bad', trace => trace.score('s', 1))
   spoor.trace('good', () => 1)
   const lost = [{ traceId, name: 'bad', reason: 'record: 409 trace_id_conflict: why' }]
@@ -210,6 +212,29 @@ t.test('traces that a closed client could neither send nor keep are lost and rep
     `not sent to ${url}, will try again: 429 quota_exhausted: why`,
     /^lost trace [0-9a-f]{32} \(late\): the client/
   ])
+})
+
+t.test('what a closed client records waits on disk, or is lost and reported at once', async t => {
+  for (const spool of [await testFolder(t), false] as const) {
+    const { spoor, asked } = await answering(t, () => OK, { spool })
+    await spoor.close()
+    spoor.trace('late', () => 1)
+    const lost = { name: 'late', reason: 'the client was closed, and it could not be kept on disk' }
+    const began = performance.now()
+    t.match(await spoor.flush(), spool === false ? { kept: 0, lost: [lost] } : { kept: 1, lost: [] })
+    t.ok(performance.now() - began < 10_000, 'flush does not wait')
+    t.equal(asked.length, 0)
+    if (spool === false) continue
+    const files = readdirSync(spool, { recursive: true, encoding: 'utf8' })
+    t.equal(files.filter(name => name.endsWith('.spoor')).length, 1, 'for the next process')
+  }
+})
+
+t.test('a lost score is not called a lost trace', async t => {
+  const { spoor, said } = await answering(t, ({ path }) => (path.endsWith('/scores') ? refusal(400, 'odd') : OK))
+  const traceId = spoor.trace('scored', trace => trace.score('s', 1).traceId)
+  await spoor.flush({ timeoutMs: 60_000 })
+  t.same(said, [`lost score of trace ${traceId} (scored): score: 400 odd: why`])
 })
 
 t.test('spans of an ended trace are not lost if its end is this very one', async t => {

@@ -63,7 +63,7 @@ t.test('recovery codes are recognised by their digests, however they are typed',
     for (const typed of [code, code.replaceAll('-', ''), ` ${code.toUpperCase()} `, code.replaceAll('-', ' ')]) {
       t.equal(digestRecovery(typed), digests[i], typed)
     }
-    t.notMatch(digests[i], code.slice(0, 4))
+    t.match(digests[i], /^[0-9a-f]{64}$/)
   }
   for (const wrong of ['', '123456', codes[0]!.slice(1), `${codes[0]}2`, 'x'.repeat(1000)]) {
     t.equal(digestRecovery(wrong), undefined)
