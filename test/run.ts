@@ -2,28 +2,22 @@
  * Runs the tests: starts PostgreSQL (or uses the server that TEST_DATABASE_URL names), creates the template database,
  * runs the suites, and ends with the line `N passed, N failed, N skipped`. Arguments may name single files, each of
  * which runs in its own process, or suites (`--suite=lib`). `--jobs=N` sets the number of processes that run at once,
- * and `--timeout=N` the maximum duration of each in seconds. With `--coverage`, tap runs the files and measures
- * coverage, which takes longer; other arguments are then passed to tap.
+ * and `--timeout=N` the maximum duration of each in seconds. `--coverage` measures and reports code coverage, which
+ * takes longer.
  */
-import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { connectTo, type DatabaseTarget } from '../lib/database/connection.ts'
 import { migrate } from '../lib/database/migrate.ts'
 import { createLog } from '../lib/log.ts'
 import { makeDistributedTemplate, readNodes } from './cluster/template.ts'
+import { reportCoverage } from './coverage/report.ts'
 import { startTestCluster } from './fixtures/database/cluster.ts'
 import { databaseAt, runOn, TEST_SERVER_VARIABLE, type TestServer } from './fixtures/database/database.ts'
 import { withDatabaseAt } from './fixtures/database/target.ts'
 import { temporaryFolder } from './fixtures/folder.ts'
-import { runGroup } from './runner/groups.ts'
-import { type Counts, countsOf } from './runner/output.ts'
 import { runProcesses } from './runner/processes.ts'
 import { removeSuites, writeSingles, writeSuites } from './suites.ts'
-
-/** Tap is started directly, because npx does not pass on signals. */
-const TAP = fileURLToPath(new URL('../../node_modules/.bin/tap', import.meta.url))
 
 /** The folder for all files of the run. TMPDIR has priority, if it is set. */
 const folder = mkdtempSync(join(process.env.TMPDIR ?? (await temporaryFolder()), 'spoor-run-'))
@@ -40,7 +34,6 @@ const TIMEOUT_S = 1800
 process.exitCode = await main(process.argv.slice(2))
 
 async function main(parameters: readonly string[]): Promise<number> {
-  buildTap()
   const nodes = readNodes()
   const given = nodes?.coordinator ?? process.env.TEST_DATABASE_URL
   const cluster = given === undefined ? await startTestCluster() : undefined
@@ -60,12 +53,6 @@ async function main(parameters: readonly string[]): Promise<number> {
     await removeSuites()
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-/** tap is assembled once with the plugins that package.json names. As installed, it cannot run with this compiler. */
-function buildTap(): void {
-  const built = fileURLToPath(new URL('../../node_modules/@tapjs/test/test-built/dist/esm/index.js', import.meta.url))
-  if (readFileSync(built, 'utf8').includes('@tapjs/typescript')) spawnSync(TAP, ['build'], { stdio: 'inherit' })
 }
 
 /** Stops each PostgreSQL server that an interrupted test has left running. */
@@ -100,34 +87,17 @@ async function runTests(server: TestServer, parameters: readonly string[]): Prom
     Number(parameters.find(each => each.startsWith(flag))?.slice(flag.length) ?? usual)
   const jobs = number('--jobs=', JOBS)
   const timeout = number('--timeout=', TIMEOUT_S)
-  const env = { ...process.env, [TEST_SERVER_VARIABLE]: JSON.stringify(server) }
-  if (parameters.includes(COVERAGE_FLAG)) {
-    const files = singles.length === 0 ? await writeSuites(suites) : singles
-    return runTap([`--jobs=${jobs}`, `--timeout=${timeout}`, ...files], env)
+  const measures = parameters.includes(COVERAGE_FLAG)
+  const coverage = join(folder, 'coverage')
+  const env = {
+    ...process.env,
+    [TEST_SERVER_VARIABLE]: JSON.stringify(server),
+    // Node writes the coverage of each process into this folder when the process ends.
+    ...(measures && { NODE_V8_COVERAGE: coverage })
   }
   const files = singles.length === 0 ? await writeSuites(suites) : await writeSingles(singles)
-  const counts = await runProcesses(files, { jobs, timeout, env })
-  console.log(summarise(counts))
-  return counts.failed === 0 ? 0 : 1
-}
-
-/** Runs tap, which measures coverage with a loader in each process. Resolves to tap's exit code. */
-async function runTap(parameters: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  let output = ''
-  const code = await runGroup(
-    [TAP, '--reporter=terse', ...parameters],
-    // CI disables tap's animation, whose frames would all be written to a file.
-    { stdio: ['inherit', 'pipe', 'inherit'], env: { CI: 'true', ...env } },
-    ({ stdout }) =>
-      stdout!.setEncoding('utf8').on('data', (text: string) => {
-        process.stdout.write(text)
-        output += text
-      })
-  )
-  console.log(summarise(countsOf(output)))
-  return typeof code === 'number' ? code : 1
-}
-
-function summarise({ passed, failed, skipped }: Counts = { passed: 0, failed: 0, skipped: 0 }): string {
-  return `${passed} passed, ${failed} failed, ${skipped} skipped`
+  const { passed, failed, skipped } = await runProcesses(files, { jobs, timeout, env })
+  const isCovered = !measures || reportCoverage(coverage)
+  console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`)
+  return failed === 0 && isCovered ? 0 : 1
 }

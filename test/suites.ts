@@ -19,14 +19,14 @@ const TEST_FILE = /\.test\.js$/
 export const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES, name.replace(/js$/, 'ts')))
 
 /**
- * Maximum total size of a suite's test files, in bytes. A run takes as long as its longest suite, but each additional
- * suite costs the start of a process.
+ * Maximum total weight of a suite: the size of its test files, in bytes, times their slowness. A run takes as long as
+ * its longest suite, but each additional suite costs the start of a process.
  */
-const MOST_BYTES = 260_000
+const MOST_WEIGHT = 260_000
 
-/** These tests wait for servers or for a browser, so they take three times as long as other tests of the same size. */
+/** These tests wait for servers or for a browser, so they take longer than other tests of the same size. */
 const SLOW: readonly string[] = ['bin', 'plugins', 'torture', 'whole']
-const SLOWNESS = 3
+const SLOWNESS = 2
 
 /** The name of the suites with tests that install more (test/sdks/install.ts). `npm test` leaves these tests out. */
 export const SDKS = 'sdks'
@@ -41,7 +41,7 @@ const JOINED: Readonly<Record<string, string>> = { bench: 'whole', fixtures: 'wh
 
 interface Suite {
   readonly name: string
-  bytes: number
+  weight: number
   readonly files: string[]
 }
 
@@ -57,15 +57,15 @@ export async function writeSuites(wanted: readonly string[]): Promise<string[]> 
     if (wanted.length > 0 && !wanted.includes(folder)) continue
     const name = wanted.length > 0 ? folder : (JOINED[folder] ?? folder)
     const { size } = await stat(join(TESTS, file))
+    const weight = size * (SLOW.includes(name) ? SLOWNESS : 1)
     const open = suites.findLast(suite => suite.name === name)
-    const suite = open !== undefined && open.bytes + size <= MOST_BYTES ? open : { name, bytes: 0, files: [] }
+    const suite = open !== undefined && open.weight + weight <= MOST_WEIGHT ? open : { name, weight: 0, files: [] }
     if (suite !== open) suites.push(suite)
-    suite.bytes += size
+    suite.weight += weight
     suite.files.push(file)
   }
-  const weight = ({ name, bytes }: Suite) => bytes * (SLOW.includes(name) ? SLOWNESS : 1)
-  const ordered = suites.sort((one, other) => weight(other) - weight(one))
-  return writeAll(ordered)
+  const isSlow = ({ name }: Suite) => Number(SLOW.includes(name))
+  return writeAll(suites.sort((one, other) => isSlow(other) - isSlow(one) || other.weight - one.weight))
 }
 
 /** Writes a file to run for each of the given test files, which may be anywhere. */

@@ -24,7 +24,8 @@ export function installSdks(): string {
 /** Installs the client generators, unless exactly these are installed, and returns their folder. */
 export const installGenerators = (): string => install(join(ROOT, 'test/clients'))
 
-function install(folder: string): string {
+/** Installs the packages of a folder that has a package-lock.json, unless exactly these are installed. */
+export function install(folder: string): string {
   const modules = join(folder, 'node_modules')
   const lock = join(folder, 'package-lock.json')
   // The copy that the last complete installation left behind.
