@@ -23,7 +23,7 @@ export const ERRORS = {
     meaning: 'A span with this id but different content already exists; the whole batch was rejected.'
   },
   conflict: { status: 409, meaning: 'The trace already has 100 scores.' },
-  cursor_expired: { status: 410, meaning: 'The cursor can no longer be continued. Start again without a cursor.' },
+  cursor_expired: { status: 410, meaning: 'The cursor is no longer valid. Start again without a cursor.' },
   payload_too_large: {
     status: 413,
     meaning: 'The request is over 2 MiB, or a stored document would exceed its limit.'

@@ -118,7 +118,7 @@ export function renderGuide(chapters: string): Guide {
   const sections = new Map([...chapters.matchAll(SECTION)].map(([, id, html]) => [id!, html!]))
   const shown = new Set(PAGES.flatMap(page => page.sections))
   const lost = [...sections.keys()].filter(id => !shown.has(id))
-  if (lost.length > 0) throw new Error(`The sections ${lost.join(', ')} are on no page of the guide`)
+  if (lost.length > 0) throw new Error(`No page of the guide contains the sections ${lost.join(', ')}`)
   const drafts = PAGES.map(page => ({ page, html: withAnchors(page, bodyOf(page, sections)) }))
   const homes = new Map(drafts.flatMap(({ page, html }) => idsOf(html).map(id => [id, page] as const)))
   return {

@@ -18,7 +18,7 @@ export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** Ways to combine a gauge's values from several processes: the sum, the greatest or the least value. */
 type Across = 'sum' | 'max' | 'min'
-const ACROSS: Readonly<Record<Across, string>> = { sum: 'the sum', max: 'the greatest', min: 'the least' }
+const ACROSS: Readonly<Record<Across, string>> = { sum: 'the sum', max: 'the maximum', min: 'the minimum' }
 
 /** Gauges of prom-client that promtool rejects because their names end in `_total`, like the names of counters. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
@@ -68,7 +68,7 @@ export class Metrics {
   )
   readonly #refusedSpans = this.#counter(
     'spoor_refused_spans_total',
-    'Spans in OTLP exports that were not stored, by reason. Usage and cost still count for the reason too_many.',
+    'Spans in OTLP exports that were not stored, by reason. Those with too_many still contribute usage and cost.',
     'reason'
   )
   readonly #unpriced = this.#counter(
@@ -193,7 +193,7 @@ export class Metrics {
   ): void {
     new Gauge({
       name,
-      help: `${help} Of several processes ${ACROSS[across]}.`,
+      help: `${help} With several processes, ${ACROSS[across]}.`,
       aggregator: across,
       registers: [this.#registry],
       async collect() {

@@ -184,7 +184,7 @@ export const remove = command({
       }
       progress.say(describeDeletion(slug, plan))
       const answer = await readAnswer(`Type the slug to permanently delete the project: `)
-      if (answer.trim() !== slug) throw new AdminError(`${JSON.stringify(answer)} is not the slug: nothing has changed`)
+      if (answer.trim() !== slug) throw new AdminError(`${JSON.stringify(answer)} is not the slug: nothing was changed`)
       const onProgress = (pruned: Pruned) => progress.show(() => tracesDone(pruned.traces, traces))
       const pruned = await interruptible(signal => applyProjectDeletion(sql, slug, plan, { onProgress, signal }))
       progress.clear()

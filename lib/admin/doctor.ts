@@ -95,7 +95,10 @@ function judgeRole(
         )
   const create =
     schema === null
-      ? fail('migrations', `No schema on the search_path of the role ${role} exists: create one, or set search_path.`)
+      ? fail(
+          'migrations',
+          `The search_path of role ${role} has no existing schema: create one, or set search_path.`
+        )
       : mayCreate
         ? ok('migrations', `The role ${role} can create tables in the schema ${schema}.`)
         : warn('migrations', `The role ${role} cannot create tables in the schema ${schema}: ${ELSEWHERE}`)

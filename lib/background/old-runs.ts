@@ -22,7 +22,7 @@ export class OldRuns {
   readonly #rounds: Rounds
 
   constructor({ sql, log, health, pauseMs = PAUSE_MS }: OldRunsOptions) {
-    this.#rounds = new Rounds({ what: 'marking runs among older traces', pauseMs, log, health }, async () => {
+    this.#rounds = new Rounds({ what: 'classifying older traces', pauseMs, log, health }, async () => {
       const end = performance.now() + ROUND_MS
       for (let goesOn = true; goesOn; ) {
         const project = await sql.read(findUndecidedRuns)

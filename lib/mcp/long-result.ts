@@ -83,7 +83,7 @@ export class Gathered {
     if (this.#bytes < this.#most) return
     throw new Refusal(
       'invalid_request',
-      `batch: its results already have ${this.#bytes} bytes, and the limit is ${this.#most}. ` +
+      `batch: its results already total ${this.#bytes} bytes, and the limit is ${this.#most}. ` +
         'Send this call in another message.'
     )
   }

@@ -82,7 +82,7 @@ const sessionHead = {
 }
 const SessionSummary = named('SessionSummary', {
   ...sessionHead,
-  lastStartedAt: startOf('last', ', of those that `userId` and `environment` select')
+  lastStartedAt: startOf('last', ' among those that `userId` and `environment` select')
 })
 
 export const SessionList = named('SessionList', {
