@@ -10,7 +10,7 @@ export const ERRORS = {
   invalid_api_key: { status: 401, meaning: 'The key is missing, malformed, unknown, expired or revoked.' },
   insufficient_scope: { status: 403, meaning: "The key lacks this route's scope." },
   trial_limit_reached: { status: 403, meaning: 'The trial account has used up its trace allowance.' },
-  forbidden: { status: 403, meaning: 'The key is from another environment, or the origin is not allowed.' },
+  forbidden: { status: 403, meaning: 'The key belongs to another environment, or the origin is not allowed.' },
   not_found: { status: 404, meaning: 'The requested item does not exist in this project.' },
   method_not_allowed: {
     status: 405,

@@ -73,7 +73,7 @@ export class Metrics {
   )
   readonly #unpriced = this.#counter(
     'spoor_unpriced_calls_total',
-    'OTLP model calls with tokens whose cost is unknown because their model has no price.'
+    'OTLP model calls with tokens but no known cost, because their model has no price.'
   )
   readonly #logRecords = this.#counter(
     'spoor_log_records_total',

@@ -68,8 +68,8 @@ export default function sessions(app: App): void {
     access: 'traces:read',
     summary: 'Read a session',
     description:
-      "Totals over the session's newest 5,000 traces, plus one page of its traces, oldest first, each with its first " +
-      'error.',
+      "Returns totals over the session's newest 5,000 traces, and a page of its traces, oldest first, with each " +
+      "trace's first error.",
     query: SessionQuery,
     replies: { 200: SessionDetail },
     links: { getTrace: { traceId: '/traces/0/id' } },

@@ -36,6 +36,6 @@ function runningProblems({ address, version, ready, reasons, lacks }: RunningSer
     ...lacks.filter(lack => !isUpkeepLack(lack)).map(lack => `The server reports a problem with ${lack}.`),
     ...(version === VERSION
       ? []
-      : [`The server runs spoor ${version ?? 'from an older release'}, but this is ${VERSION}.`])
+      : [`The server runs spoor ${version ?? 'from an older release'}, but this command is ${VERSION}.`])
   ]
 }

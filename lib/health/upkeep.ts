@@ -27,7 +27,9 @@ export function upkeepProblems(
   return [
     ...careless.map(describeCareless),
     ...(transactionAge < OLD_TRANSACTIONS ? [] : [describeTransactions(transactionAge)]),
-    ...(age < OLD_BACKUP_DAYS ? [] : [`The last backup is ${age} days old: see why \`spoor backup\` no longer runs.`]),
+    ...(age < OLD_BACKUP_DAYS
+      ? []
+      : [`The last backup is ${age} days old: find out why \`spoor backup\` no longer runs.`]),
     ...expiringKeys.map(
       ({ id, label, project, expiresAt }) =>
         `Key ${id}${label === '' ? '' : ` (${label})`} of project ${project} is in use and expires in ` +

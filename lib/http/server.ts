@@ -111,7 +111,7 @@ export class HttpServer {
     this.#large = largeBodies(this.#arrival.waitMs)
     options.metrics.watch(
       'spoor_unread_bytes',
-      'Bytes of responses not yet received by clients, and of the requests behind them.',
+      'Bytes of responses that clients have not received yet, and of their requests.',
       () => this.#unsent.bytes
     )
     options.metrics.watch(

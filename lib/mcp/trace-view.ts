@@ -38,7 +38,7 @@ const options = Type.Object({
     Type.Array(SpanId, {
       minItems: 1,
       maxItems: MAX_SPANS,
-      description: 'Returns only these spans, in full, regardless of `detail`. The ids are in an outline.'
+      description: 'Returns only these spans, in full, regardless of `detail`. An outline contains the ids.'
     })
   ),
   field: Type.Optional(

@@ -81,7 +81,7 @@ export const EventInput = named('SpanEventInput', {
 export const SpanInput = named('SpanInput', {
   id: spanId("The span's id, unique within its trace."),
   parentSpanId: Type.Optional(
-    Type.Union([spanId(), Type.Null()], { description: 'The parent span, which may arrive later.' })
+    Type.Union([spanId(), Type.Null()], { description: 'The id of the parent span, which may arrive later.' })
   ),
   name: text(MAX_NAME, "The step's name."),
   kind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: "The step's kind. The default is `custom`." })),

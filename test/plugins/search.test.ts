@@ -545,7 +545,7 @@ t.test('an empty page names existing values', async t => {
   const none = 'No trace that was examined meets all conditions.'
   const newest = `The newest trace started at ${trace.startedAt}.`
   t.equal(await hint('errors=true'), `${none} ${newest}`)
-  t.equal(await hint('name=answer-question&tag=web&errors=true'), `${none} Each of the values exists. ${newest}`)
+  t.equal(await hint('name=answer-question&tag=web&errors=true'), `${none} All of the values exist. ${newest}`)
 })
 
 t.test('words can be combined with every other condition and sort', async t => {

@@ -110,7 +110,7 @@ t.test('a response without sessions or users names existing ones', async t => {
     await hintOf('users?prefix=evee&from=2026-11-01'.replace('-01', '-01T00:00:00Z')),
     /"evee"\. The nearest: "eve"/
   )
-  t.match(await hintOf('sessions?userId=ada&prefix=two'), /^No session .* Each of the values exists\./)
+  t.match(await hintOf('sessions?userId=ada&prefix=two'), /^No session .* All of the values exist\./)
   const { client } = await mcpClient(t, service)
   const { structuredContent } = await client.callTool({ name: 'list_sessions', arguments: { userId: 'evve' } })
   t.match(structuredContent, { sessions: [], hint: /The nearest: "eve"/ })

@@ -170,7 +170,7 @@ t.test('empty responses name existing values', async t => {
   t.equal((await get(`${SPANS}?traceId=${id}`)).hint, `The project has no trace ${id}.`)
   t.equal(
     (await get(`${SPANS}?name=chat&status=error`)).hint,
-    `No span that was examined meets all conditions. Each of the values exists. The newest trace started at ${AT}.`
+    `No span that was examined meets all conditions. All of the values exist. The newest trace started at ${AT}.`
   )
   t.equal(
     (await get(`${ERRORS}?${RANGE}&tag=x&userId=u&traceName=rum`)).hint,

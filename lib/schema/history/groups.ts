@@ -65,7 +65,7 @@ export type UserListQuery = Static<typeof UserListQuery>
 const costUsd = nullable(Type.Number({ minimum: 0 }), 'The total cost. Null if no trace has a cost.')
 const tokens = { inputTokens: Count, outputTokens: Count }
 const startOf = (what: string, selected = '') =>
-  Type.String({ ...DateTime, description: `The start of the ${what} trace${selected}.` })
+  Type.String({ ...DateTime, description: `When the ${what} trace${selected} started.` })
 const cursor = nullable(Type.String(), 'The value of `after` for the next page. Null on the last page.')
 const pageSize = Type.Integer({ minimum: 0, description: 'The limit in effect.' })
 const errorCount = Type.Integer({ minimum: 0, description: 'The number of traces with status `error`.' })

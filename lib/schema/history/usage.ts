@@ -79,7 +79,7 @@ const sums = {
   computedCostUsd: nullable(
     Type.Number({ minimum: 0 }),
     'The part of costUsd from traces (steps with `by=step`) whose cost spoor computed from tokens. The rest was sent ' +
-      'with the traces. Null if it is not known.'
+      'with the traces. Null if unknown.'
   ),
   withoutCost: Type.Integer({
     minimum: 0,

@@ -75,7 +75,7 @@ export async function explainEmpty(
   }
   if (said.length === 0) {
     said.push(`No ${sought} that was examined meets all conditions.`)
-    if (asked.length > 0 || traceId !== undefined) said.push('Each of the values exists.')
+    if (asked.length > 0 || traceId !== undefined) said.push('All of the values exist.')
     said.push(`The newest trace started at ${newest}.`)
   }
   return said.join(' ')
