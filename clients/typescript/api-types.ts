@@ -118,7 +118,7 @@ export interface UsageInput {
 export interface SpanInput {
   /** The span's id, unique within its trace. 16 hexadecimal characters, converted to lower case. */
   id: string
-  /** The parent span, which may arrive later. */
+  /** The id of the parent span, which may arrive later. */
   parentSpanId?: string | null | undefined
   /** The step's name. */
   name: string
