@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 import { AdminError, InputError } from '../lib/admin-error.ts'
+import { nameCommands } from '../lib/command-names.ts'
 import { VARIABLES } from '../lib/config.ts'
 import { visibleLines } from '../lib/log-text.ts'
 import { editDistance } from '../lib/nearest.ts'
@@ -14,7 +15,7 @@ import { commandHelp, overview, usageLine } from './terminal/help.ts'
 import { Interrupted } from './terminal/interrupt.ts'
 import { Progress, type Terminal } from './terminal/progress.ts'
 import { Screen, type Shown } from './terminal/screen.ts'
-import { nameCommands, PLAIN, type StartedAs } from './terminal/started-as.ts'
+import { PLAIN, type StartedAs } from './terminal/started-as.ts'
 
 export type Commands = Readonly<Record<string, Command>>
 

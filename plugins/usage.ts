@@ -116,7 +116,7 @@ async function readMade(app: App, projectId: number, query: UsageQuery, asked: M
       refuseField(
         'by',
         `totals by ${field} are not stored, and the period has more than 20,000 traces; shorten it, or turn these ` +
-          `totals on: spoor project update SLUG --usage-tags ${key}`
+          `totals on with \`spoor project update SLUG --usage-tags ${key}\``
       )
     }
     return readMadeUsage(sql, projectId, asked)

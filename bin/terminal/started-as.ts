@@ -73,10 +73,6 @@ const isInside = (path: string, folder: string): boolean =>
 
 const quoted = (path: string): string => (/^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`)
 
-/** Replaces `spoor` in the commands of a message, which stand between backticks. */
-export const nameCommands = (text: string, command: string): string =>
-  text.replace(/(?<=`(?:[^`]*\| )?(?:[A-Z_]+=\S+ )*)spoor(?=\s)/g, () => command)
-
 /** Replaces `spoor` where it begins a command of an example, such as after a pipe or variables. */
 export const nameInExample = (example: string, command: string): string =>
   example.replace(/(?<=^(?:[A-Z_]+=\S+ )*|\| (?:[A-Z_]+=\S+ )*|\$\()spoor(?=\s)/g, () => command)

@@ -39,7 +39,7 @@ export interface TraceInput {
   input?: unknown
   /** The run's output. Any JSON value is allowed and kept exactly as sent. */
   output?: unknown
-  /** Additional data about the run. Later requests can add and replace keys. Values can be any JSON, kept exactly as sent. */
+  /** Additional data about the run. Later requests can add to it. Values can be any JSON, kept exactly as sent. */
   metadata?: Record<string, unknown> | undefined
   usage?: UsageInput | undefined
   /** The cost in US dollars. */
@@ -153,7 +153,7 @@ export interface NumericScoreInput {
   dataType: 'numeric'
   value: number
   comment?: string | undefined
-  /** The id of the scored span. If absent, the score applies to the whole trace. 16 hexadecimal characters, converted to lower case. */
+  /** The id of the scored span. Defaults to the whole trace. 16 hexadecimal characters, converted to lower case. */
   spanId?: string | undefined
 }
 
@@ -163,7 +163,7 @@ export interface CategoricalScoreInput {
   dataType: 'categorical'
   value: string
   comment?: string | undefined
-  /** The id of the scored span. If absent, the score applies to the whole trace. 16 hexadecimal characters, converted to lower case. */
+  /** The id of the scored span. Defaults to the whole trace. 16 hexadecimal characters, converted to lower case. */
   spanId?: string | undefined
 }
 
@@ -173,7 +173,7 @@ export interface BooleanScoreInput {
   dataType: 'boolean'
   value: boolean
   comment?: string | undefined
-  /** The id of the scored span. If absent, the score applies to the whole trace. 16 hexadecimal characters, converted to lower case. */
+  /** The id of the scored span. Defaults to the whole trace. 16 hexadecimal characters, converted to lower case. */
   spanId?: string | undefined
 }
 

@@ -116,7 +116,7 @@ export const TraceInput = named('TraceInput', {
   tags: Type.Optional(tags('Labels for finding the trace.')),
   input: Type.Optional(json("The run's input.")),
   output: Type.Optional(json("The run's output.")),
-  metadata: Type.Optional(jsonObject('Additional data about the run. Later requests can add and replace keys.')),
+  metadata: Type.Optional(jsonObject('Additional data about the run. Later requests can add to it.')),
   usage: Type.Optional(Usage),
   costUsd: Type.Optional(Cost),
   spans: Type.Optional(spans('The steps of the run.'))
@@ -180,7 +180,7 @@ export const SCORE_VALUES = {
 }
 const scoreMore = {
   comment: Type.Optional(Type.String({ maxLength: 2000 })),
-  spanId: Type.Optional(spanId('The id of the scored span. If absent, the score applies to the whole trace.'))
+  spanId: Type.Optional(spanId('The id of the scored span. Defaults to the whole trace.'))
 }
 const scoreInput = <D extends DataType>(title: string, dataType: D) =>
   named(title, { name: ScoreName, dataType: Type.Literal(dataType), value: SCORE_VALUES[dataType], ...scoreMore })
