@@ -189,7 +189,7 @@ function parseWords(name: string, words: readonly string[], flags: Flags, refuse
         `${flag} is followed by ${JSON.stringify(value)}: write a value that begins with a dash as ${flag}=${value}`
       )
     }
-    // The first line states the fault, such as a missing value. The rest is advice.
+    // The first line describes the fault, such as a missing value. The rest is advice.
     return refuse(message.split('\n')[0]!.replace(/\.$/, ''))
   }
 }

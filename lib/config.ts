@@ -53,7 +53,7 @@ export interface Config {
    * undefined, texts stay as they were packed on arrival.
    */
   readonly repackAfterMs: number | undefined
-  /** Whether to compute the cost of OpenTelemetry calls without a stated cost from model prices. */
+  /** Whether to compute the cost of OpenTelemetry calls without a reported cost from model prices. */
   readonly computesCosts: boolean
   /** Size of an OpenTelemetry trace, in bytes, beyond which the strings of further spans are cut. */
   readonly maxTraceBytes: number

@@ -2,7 +2,7 @@
  * Exports the service's metrics for Prometheus. Labels are routes, codes and statuses. Strings from clients never
  * become labels, so that clients cannot add time series. METRICS_PROJECTS=on adds counts per project id: two series,
  * plus one per refusal code, for each project that has sent a request. Several processes (PROCESSES) report as one:
- * counters and histograms are summed, and each gauge's help states how its values are combined.
+ * counters and histograms are summed, and each gauge's help says how its values are combined.
  */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from './version.ts'

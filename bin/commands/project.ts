@@ -27,7 +27,7 @@ export const create = command({
       value: 'SIZE',
       about: 'the storage limit for warnings, such as 5GB; STORAGE_LIMIT_BYTES by default'
     },
-    search: { type: 'boolean', about: 'make its traces searchable by words' }
+    search: { type: 'boolean', about: 'turn on full-text search for its traces' }
   },
   examples: ['project create "Support bot"', 'project create Evals --slug evals --storage-limit 5GB --json'],
   async run({ parameters, flags, env, print }) {
@@ -126,7 +126,7 @@ export const update = command({
     search: {
       type: 'string',
       value: 'on|off',
-      about: 'whether its traces are searchable by words'
+      about: 'turn full-text search of its traces on or off'
     },
     'usage-tags': {
       type: 'string',

@@ -56,7 +56,7 @@ export interface IngestOptions {
   readonly maxSpans?: number
   /** Names of OpenTelemetry attributes whose values become tags. */
   readonly tagNames?: readonly string[]
-  /** Prices for calls that state no cost. If undefined, no costs are computed for such calls. */
+  /** Prices for calls that report no cost. If undefined, no costs are computed for such calls. */
   readonly prices?: PriceSource
   /** Size, in bytes, beyond which texts of an OpenTelemetry trace are cut; DEFAULT_MAX_TRACE_BYTES by default. */
   readonly maxTraceBytes?: number

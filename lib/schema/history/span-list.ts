@@ -18,7 +18,7 @@ import { Hint } from './hint.ts'
 
 /** Maximum page size of a list of spans with their texts. */
 export const MOST_WITH_TEXTS = 20
-/** Number of days for which failures are grouped if the request states no times. */
+/** Number of days for which failures are grouped if the request has no times. */
 export const FAILURE_DAYS = 7
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
@@ -48,8 +48,8 @@ export const SpanListQuery = closed({
     Type.Enum(['newest', 'slowest'], {
       default: 'newest',
       description:
-        '`slowest` returns the slowest spans from up to 50,000 traces, or as many as it can examine in 1 s, ' +
-        'whichever is fewer. nextCursor is set if the period has more traces.'
+        '`slowest` returns the slowest spans from the traces that it can examine in 1 s, up to 50,000. nextCursor is ' +
+        'set if the period has more traces.'
     })
   ),
   minDurationMs: Type.Optional(
