@@ -1,3 +1,3 @@
-/** Replaces `spoor` in the commands of a message, which stand between backticks. */
+/** Replaces `spoor` in the commands that a message shows in backticks. */
 export const nameCommands = (text: string, command: string): string =>
   text.replace(/(?<=`(?:[^`]*\| )?(?:[A-Z_]+=\S+ )*)spoor(?=\s)/g, () => command)

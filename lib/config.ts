@@ -86,7 +86,7 @@ export interface Config {
   readonly shutdownGraceMs: number
 }
 
-/** An undefined field has its usual value. */
+/** An undefined field means the default. */
 export interface FirstStartConfig {
   /** Slug of the first project; `default` by default. */
   readonly project: string | undefined

@@ -22,7 +22,7 @@ export interface LogOptions {
   /** Format of the log; defaults to JSON. */
   readonly format?: 'text' | 'json' | undefined
   readonly requests?: LoggedRequests
-  /** The words that replace `spoor` in commands between backticks. */
+  /** The command that replaces `spoor` in backticks. */
   readonly command?: string
 }
 

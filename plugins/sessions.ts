@@ -38,8 +38,8 @@ export default function sessions(app: App): void {
     access: 'traces:read',
     summary: 'List sessions',
     description:
-      'Ordered by last trace, newest first. A call examines a limited number of traces, so any page may be short or ' +
-      'empty: continue until nextCursor is null.',
+      'Lists sessions by their last trace, newest first. A call examines a limited number of traces, so any page may ' +
+      'be short or empty: continue until nextCursor is null.',
     query: SessionListQuery,
     replies: { 200: SessionList },
     links: { getSession: { sessionId: '/sessions/0/id' } },
@@ -110,8 +110,8 @@ export default function sessions(app: App): void {
     access: 'traces:read',
     summary: 'List users',
     description:
-      'Ordered by last trace, newest first, with daily totals of their finished traces. A call examines a limited ' +
-      'number of traces, so any page may be short or empty: continue until nextCursor is null.',
+      'Lists users by their last trace, newest first, with daily totals of their finished traces. A call examines a ' +
+      'limited number of traces, so any page may be short or empty: continue until nextCursor is null.',
     query: UserListQuery,
     replies: { 200: UserList },
     async handler(request) {

@@ -33,9 +33,10 @@ export default function spans(app: App): void {
     access: 'traces:read',
     summary: 'List spans across traces',
     description:
-      'Newest traces first, and newest spans first within a trace, unless sort=slowest. Filters combine with AND. A ' +
-      'request examines up to 5,000 traces, and stops after 300 ms, so any page may be short or empty: continue ' +
-      "until nextCursor is null. Without texts=true, only the sizes of a span's texts are returned.",
+      'Lists spans of the newest traces first and, within a trace, the newest spans first, unless sort=slowest. ' +
+      'Filters combine with AND. A request examines up to 5,000 traces, and stops after 300 ms, so any page may be ' +
+      "short or empty: continue until nextCursor is null. Without texts=true, only the sizes of a span's texts are " +
+      'returned.',
     query: SpanListQuery,
     replies: { 200: SpanList },
     links: { getTrace: { traceId: '/spans/0/traceId' } },

@@ -26,7 +26,7 @@ export class OldRuns {
       const end = performance.now() + ROUND_MS
       for (let goesOn = true; goesOn; ) {
         const project = await sql.read(findUndecidedRuns)
-        // The rounds end for good, because only traces from before the migration can be undecided.
+        // The rounds stop permanently, because only traces from before the migration can be undecided.
         if (project === undefined) return this.#rounds.close()
         const { projectId } = project
         let below: number | undefined = project.below

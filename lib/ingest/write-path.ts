@@ -240,8 +240,8 @@ export class WritePath implements Ingest {
   }
 
   /**
-   * Stores a trace whose rows come from a backup. A trace that is stored already stays as it is; if its hash differs, a
-   * Refusal is thrown. The caller bounds how many traces are under way.
+   * Stores a trace whose rows come from a backup. A trace that is already stored stays unchanged; if its hash differs,
+   * a Refusal is thrown. The caller limits the number of traces in flight.
    */
   async copy(projectId: number, trace: CopiedTrace): Promise<void> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }

@@ -59,7 +59,7 @@ export const SpanListQuery = closed({
     Type.Boolean({
       default: false,
       description:
-        'If true, only spans with no known cost. With kind=llm, these are the calls to models without a price.'
+        'If true, lists only spans with no known cost. With kind=llm, these are calls to models without a price.'
     })
   ),
   texts: Type.Optional(
@@ -104,7 +104,7 @@ export const ListedSpan = named('ListedSpan', {
 
 const Reached = nullable(
   DateTime,
-  'If the request stopped at its work limits, the start of the last trace examined. Otherwise null.'
+  'The start of the last trace examined, if the request stopped at its work limits. Otherwise null.'
 )
 
 export const SpanList = named('SpanList', {

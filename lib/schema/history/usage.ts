@@ -105,7 +105,7 @@ const scores = {
   scores: Type.Optional(
     Type.Array(UsageScore, {
       description:
-        `With \`scores=true\`: each trace's newest score per name, summarised by name, for the ${MOST_SCORE_NAMES} ` +
+        `With \`scores=true\`, each trace's newest score per name, summarised by name, for the ${MOST_SCORE_NAMES} ` +
         'names with the most scores.'
     })
   )
