@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 import { AdminError, InputError } from '../lib/admin-error.ts'
+import { nameCommands } from '../lib/command-names.ts'
 import { VARIABLES } from '../lib/config.ts'
 import { visibleLines } from '../lib/log-text.ts'
 import { editDistance } from '../lib/nearest.ts'
@@ -14,7 +15,7 @@ import { commandHelp, overview, usageLine } from './terminal/help.ts'
 import { Interrupted } from './terminal/interrupt.ts'
 import { Progress, type Terminal } from './terminal/progress.ts'
 import { Screen, type Shown } from './terminal/screen.ts'
-import { nameCommands, PLAIN, type StartedAs } from './terminal/started-as.ts'
+import { PLAIN, type StartedAs } from './terminal/started-as.ts'
 
 export type Commands = Readonly<Record<string, Command>>
 
@@ -188,7 +189,7 @@ function parseWords(name: string, words: readonly string[], flags: Flags, refuse
         `${flag} is followed by ${JSON.stringify(value)}: write a value that begins with a dash as ${flag}=${value}`
       )
     }
-    // The first line states the fault, such as a missing value. The rest is advice.
+    // The first line describes the fault, such as a missing value. The rest is advice.
     return refuse(message.split('\n')[0]!.replace(/\.$/, ''))
   }
 }

@@ -38,8 +38,8 @@ export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly started: StartedAs
   readonly json: boolean
   /**
-   * Prints the command's result: the value with --json, otherwise the text, in which `spoor` between backticks becomes
-   * the command as it was started. Must be called exactly once.
+   * Prints the command's result: the value with --json, otherwise the text, in which `spoor` in backticks becomes the
+   * command as it was started. Must be called exactly once.
    */
   print(value: unknown, text: string): void
   /**

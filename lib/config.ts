@@ -53,7 +53,7 @@ export interface Config {
    * undefined, texts stay as they were packed on arrival.
    */
   readonly repackAfterMs: number | undefined
-  /** Whether to compute the cost of OpenTelemetry calls without a stated cost from model prices. */
+  /** Whether to compute the cost of OpenTelemetry calls without a reported cost from model prices. */
   readonly computesCosts: boolean
   /** Size of an OpenTelemetry trace, in bytes, beyond which the strings of further spans are cut. */
   readonly maxTraceBytes: number
@@ -78,13 +78,15 @@ export interface Config {
   /** Addresses and networks of proxies whose X-Forwarded-For is trusted. */
   readonly trustProxy: readonly string[]
   readonly autoMigrate: boolean
+  /** The command that error messages name, if the operator has said how people run it. */
+  readonly command: string
   /** Names and the key for the first start, which otherwise generates a key and prints it with a link. */
   readonly init: FirstStartConfig
   /** Time for which a server still accepts requests after SIGTERM, so that its clients notice the shutdown. */
   readonly shutdownGraceMs: number
 }
 
-/** An undefined field has its usual value. */
+/** An undefined field means the default. */
 export interface FirstStartConfig {
   /** Slug of the first project; `default` by default. */
   readonly project: string | undefined
@@ -179,6 +181,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     metricsProjects: read.oneOf('METRICS_PROJECTS', SWITCH) === 'on',
     trustProxy: read.networks('TRUST_PROXY'),
     autoMigrate: read.oneOf('AUTO_MIGRATE', ['true', 'false']) !== 'false',
+    command: read.text('SPOOR_COMMAND') ?? 'spoor',
     init: readInit(read),
     shutdownGraceMs: read.period('SHUTDOWN_GRACE', MOST_GRACE_MS, 'from 0s to 10m') ?? 3000
   }

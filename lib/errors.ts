@@ -10,7 +10,7 @@ export const ERRORS = {
   invalid_api_key: { status: 401, meaning: 'The key is missing, malformed, unknown, expired or revoked.' },
   insufficient_scope: { status: 403, meaning: "The key lacks this route's scope." },
   trial_limit_reached: { status: 403, meaning: 'The trial account has used up its trace allowance.' },
-  forbidden: { status: 403, meaning: 'The key is from another environment, or the origin is not allowed.' },
+  forbidden: { status: 403, meaning: 'The key belongs to another environment, or the origin is not allowed.' },
   not_found: { status: 404, meaning: 'The requested item does not exist in this project.' },
   method_not_allowed: {
     status: 405,
@@ -23,7 +23,7 @@ export const ERRORS = {
     meaning: 'A span with this id but different content already exists; the whole batch was rejected.'
   },
   conflict: { status: 409, meaning: 'The trace already has 100 scores.' },
-  cursor_expired: { status: 410, meaning: 'The cursor can no longer be continued. Start again without a cursor.' },
+  cursor_expired: { status: 410, meaning: 'The cursor is no longer valid. Start again without a cursor.' },
   payload_too_large: {
     status: 413,
     meaning: 'The request is over 2 MiB, or a stored document would exceed its limit.'

@@ -113,12 +113,12 @@ const LINK = /\b(href|src)="([^"]*)"/g
 /** Matches addresses that need no change: of other servers, of mail, and absolute paths. */
 const FIXED = /^(?:[a-z]+:|\/)/i
 
-/** Renders the guide. Throws an Error if a page names no section, a section is on no page, or a link leads nowhere. */
+/** Renders the guide. Throws an Error if a page has no section, a section is on no page, or a link leads nowhere. */
 export function renderGuide(chapters: string): Guide {
   const sections = new Map([...chapters.matchAll(SECTION)].map(([, id, html]) => [id!, html!]))
   const shown = new Set(PAGES.flatMap(page => page.sections))
   const lost = [...sections.keys()].filter(id => !shown.has(id))
-  if (lost.length > 0) throw new Error(`The sections ${lost.join(', ')} are on no page of the guide`)
+  if (lost.length > 0) throw new Error(`No page of the guide contains the sections ${lost.join(', ')}`)
   const drafts = PAGES.map(page => ({ page, html: withAnchors(page, bodyOf(page, sections)) }))
   const homes = new Map(drafts.flatMap(({ page, html }) => idsOf(html).map(id => [id, page] as const)))
   return {
@@ -171,7 +171,7 @@ function bodyOf(page: GuidePage, sections: ReadonlyMap<string, string>): string 
   return `<h1>${page.title}</h1>\n${wrapped}`
 }
 
-/** Gives each heading below the page's title an id: of its section, if the heading opens the section. */
+/** Gives each heading below the page's title an id: the section's id if the heading opens the section. */
 function withAnchors(page: GuidePage, html: string): string {
   const taken = new Set(page.sections)
   return html.replace(HEADING, (whole, level: string, id: string | undefined, text: string, at: number) => {

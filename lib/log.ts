@@ -4,6 +4,7 @@
  * and first key from `spoor serve`.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { nameCommands } from './command-names.ts'
 import { logText } from './log-text.ts'
 
 export type { Logger }
@@ -21,6 +22,8 @@ export interface LogOptions {
   /** Format of the log; defaults to JSON. */
   readonly format?: 'text' | 'json' | undefined
   readonly requests?: LoggedRequests
+  /** The command that replaces `spoor` in backticks. */
+  readonly command?: string
 }
 
 /** Time in ms beyond which a request counts as slow. */
@@ -28,11 +31,13 @@ const SLOW_MS = 1000
 
 /** Creates a logger that writes to stderr, or to `destination`. `level` is a pino level, including `silent`. */
 export function createLog(level: string, destination?: DestinationStream, options: LogOptions = {}): Logger {
-  const { format, requests = 'all' } = options
+  const { format, requests = 'all', command = 'spoor' } = options
   const raw = destination ?? stderr()
   const stream = format === 'text' ? { write: (line: string) => raw.write(logText(line)) } : raw
   const formatters = { level: (label: string) => ({ level: label }) }
-  const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters }, stream)
+  const inJson = JSON.stringify(command).slice(1, -1)
+  const named = command === 'spoor' ? stream : { write: (line: string) => stream.write(nameCommands(line, inJson)) }
+  const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters }, named)
   made.set(log, { stream, requests })
   return log
 }

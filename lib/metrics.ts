@@ -2,7 +2,7 @@
  * Exports the service's metrics for Prometheus. Labels are routes, codes and statuses. Strings from clients never
  * become labels, so that clients cannot add time series. METRICS_PROJECTS=on adds counts per project id: two series,
  * plus one per refusal code, for each project that has sent a request. Several processes (PROCESSES) report as one:
- * counters and histograms are summed, and each gauge's help states how its values are combined.
+ * counters and histograms are summed, and each gauge's help says how its values are combined.
  */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { VERSION } from './version.ts'
@@ -18,7 +18,7 @@ export type Snapshot = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 /** Ways to combine a gauge's values from several processes: the sum, the greatest or the least value. */
 type Across = 'sum' | 'max' | 'min'
-const ACROSS: Readonly<Record<Across, string>> = { sum: 'the sum', max: 'the greatest', min: 'the least' }
+const ACROSS: Readonly<Record<Across, string>> = { sum: 'the sum', max: 'the maximum', min: 'the minimum' }
 
 /** Gauges of prom-client that promtool rejects because their names end in `_total`, like the names of counters. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
@@ -68,12 +68,12 @@ export class Metrics {
   )
   readonly #refusedSpans = this.#counter(
     'spoor_refused_spans_total',
-    'Spans in OTLP exports that were not stored, by reason. Usage and cost still count for the reason too_many.',
+    'Spans in OTLP exports that were not stored, by reason. Those with too_many still contribute usage and cost.',
     'reason'
   )
   readonly #unpriced = this.#counter(
     'spoor_unpriced_calls_total',
-    'OTLP model calls with tokens whose cost is unknown because their model has no price.'
+    'OTLP model calls with tokens but no known cost, because their model has no price.'
   )
   readonly #logRecords = this.#counter(
     'spoor_log_records_total',
@@ -193,7 +193,7 @@ export class Metrics {
   ): void {
     new Gauge({
       name,
-      help: `${help} Of several processes ${ACROSS[across]}.`,
+      help: `${help} With several processes, ${ACROSS[across]}.`,
       aggregator: across,
       registers: [this.#registry],
       async collect() {

@@ -188,7 +188,8 @@ export async function startService(
   const shared = { keys, ingest, readiness, log, metrics, notConfigured: () => setup.lacking }
   const people = { visitors, cookie: app.cookie, vouching: vouchingOf(config.authProxy) }
   const trusted = config.trustProxy.length === 0 ? undefined : readNetworks(config.trustProxy)
-  const server = new HttpServer({ ...shared, ...people, routes, trusted, baseUrl: config.baseUrl, arrival })
+  const { baseUrl, command } = config
+  const server = new HttpServer({ ...shared, ...people, routes, trusted, baseUrl, command, arrival })
   const drain = () => {
     readiness.noteStop()
     server.drain()

@@ -24,7 +24,7 @@ export default function changes(app: App): void {
     access: 'traces:read',
     summary: 'List the traces written since a cursor',
     description:
-      'Lists traces in the order in which their writes were committed, to within a few seconds. Without a cursor, ' +
+      'Lists traces in the order in which their writes were committed, accurate to a few seconds. Without a cursor, ' +
       'the list begins with all stored traces, in the order in which they were recorded. A trace is listed again ' +
       'after every change to its spans, end, metadata, scores, costs or environment. A page shows a trace once, in ' +
       'its current state, no matter how often it was written. Deletions are not listed.\n\n' +

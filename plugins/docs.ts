@@ -128,7 +128,7 @@ export default async function docs(app: App) {
       method: 'GET',
       path: `/docs/${name}`,
       access: 'public',
-      summary: 'Fetch a part of the page',
+      summary: 'Fetch a file that the guide uses',
       replies: {},
       async handler({ headers }): Promise<Reply> {
         asset ??= loadAsset(new URL(name, folder))

@@ -16,7 +16,7 @@ const Readiness = Type.Object(
     version: Type.String({ description: 'The version of spoor.' }),
     instance: Type.Optional(
       Type.String({
-        description: 'The same for all servers that share a database; absent until the database has responded.'
+        description: 'An id that all servers with the same database share; absent until the database has responded.'
       })
     )
   },

@@ -38,7 +38,7 @@ export default function openapi(app: App) {
     access: 'public',
     summary: 'Read this document',
     description:
-      'Every deployment serves its own document. To check whether it has changed, send its `ETag` as `If-None-Match`.',
+      'Each deployment serves its own document. To check whether it has changed, send its `ETag` as `If-None-Match`.',
     replies: { 200: OpenApiDocument },
     outcomes: { 200: 'The document.', 304: 'The document still matches the ETag that was sent.' },
     headers: {

@@ -26,7 +26,7 @@ export default function project(app: App): void {
     operation: 'getProject',
     access: 'traces:read',
     summary: "Describe the key's project",
-    description: 'Counts cover the whole project, across all environments.',
+    description: 'The counts cover all environments of the project.',
     replies: { 200: Project },
     async handler(request) {
       const { key } = request

@@ -38,7 +38,7 @@ export default function scores(app: App): void {
     operation: 'listTraceScores',
     access: 'traces:read',
     summary: "List a trace's scores",
-    description: 'Newest first.',
+    description: 'Returns all scores, newest first.',
     replies: { 200: TraceScoreList },
     async handler(request) {
       const { key, traceId } = request

@@ -34,10 +34,10 @@ export default function search(app: App): void {
     access: 'traces:read',
     summary: 'Search traces',
     description:
-      'Finds traces by every trace list filter, and by steps, errors, scores, durations, costs, tokens and words, in ' +
-      'any combination and with any sort. Summaries include the first error and the beginning of the input and ' +
-      'output. If no index supports the conditions, a call examines up to 5,000 traces and stops after 300 ms, so ' +
-      'its page may be short or empty; `reached` shows how far it got. Continue with nextCursor.',
+      'Finds traces by all filters of the trace list, and by steps, errors, scores, durations, costs, tokens and ' +
+      'words, in any combination and with any sort. Summaries include the first error and the beginning of the input ' +
+      'and output. If no index supports the conditions, a call examines up to 5,000 traces and stops after 300 ms, ' +
+      'so its page may be short or empty; `reached` shows how far it got. Continue with nextCursor.',
     query: TraceSearchQuery,
     replies: { 200: TraceSearchPage },
     links: { getTrace: { traceId: '/traces/0/id' } },

@@ -38,8 +38,8 @@ export default function sessions(app: App): void {
     access: 'traces:read',
     summary: 'List sessions',
     description:
-      'Ordered by last trace, newest first. A call examines a limited number of traces, so any page may be short or ' +
-      'empty: continue until nextCursor is null.',
+      'Lists sessions by their last trace, newest first. A call examines a limited number of traces, so any page may ' +
+      'be short or empty: continue until nextCursor is null.',
     query: SessionListQuery,
     replies: { 200: SessionList },
     links: { getSession: { sessionId: '/sessions/0/id' } },
@@ -68,8 +68,8 @@ export default function sessions(app: App): void {
     access: 'traces:read',
     summary: 'Read a session',
     description:
-      "Totals over the session's newest 5,000 traces, plus one page of its traces, oldest first, each with its first " +
-      'error.',
+      "Returns totals over the session's newest 5,000 traces, and a page of its traces, oldest first, with each " +
+      "trace's first error.",
     query: SessionQuery,
     replies: { 200: SessionDetail },
     links: { getTrace: { traceId: '/traces/0/id' } },
@@ -110,8 +110,8 @@ export default function sessions(app: App): void {
     access: 'traces:read',
     summary: 'List users',
     description:
-      'Ordered by last trace, newest first, with daily totals of their finished traces. A call examines a limited ' +
-      'number of traces, so any page may be short or empty: continue until nextCursor is null.',
+      'Lists users by their last trace, newest first, with daily totals of their finished traces. A call examines a ' +
+      'limited number of traces, so any page may be short or empty: continue until nextCursor is null.',
     query: UserListQuery,
     replies: { 200: UserList },
     async handler(request) {

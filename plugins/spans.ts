@@ -33,8 +33,8 @@ export default function spans(app: App): void {
     access: 'traces:read',
     summary: 'List spans across traces',
     description:
-      'Newest traces first, and newest spans first within a trace, unless sort=slowest. Filters combine with AND. A ' +
-      'request examines up to 5,000 traces, or as many as it can in 300 ms, whichever is fewer, so any page may be ' +
+      'Lists spans of the newest traces first and, within a trace, the newest spans first, unless sort=slowest. ' +
+      'Filters combine with AND. A request examines up to 5,000 traces, and stops after 300 ms, so any page may be ' +
       "short or empty: continue until nextCursor is null. Without texts=true, only the sizes of a span's texts are " +
       'returned.',
     query: SpanListQuery,
@@ -51,9 +51,9 @@ export default function spans(app: App): void {
     summary: 'Group failures',
     description:
       'Groups failed steps by name, error type and message. Ids, paths, times, numbers and quoted names in messages ' +
-      'are ignored. A trace with status `error` but no failed step counts as a failure itself. By default, the last ' +
-      `${FAILURE_DAYS} days are included. A request examines up to 5,000 traces, newest first, or as many as it can ` +
-      'in 300 ms, whichever is fewer. `complete` says whether these were all the traces, and `reached` how far it got.',
+      'are ignored. A trace with status `error` but no failed step is itself counted as a failure. By default, the ' +
+      `last ${FAILURE_DAYS} days are included. A request examines up to 5,000 traces, newest first, and stops after ` +
+      '300 ms. `complete` says whether it examined them all, and `reached` how far it got.',
     query: FailureListQuery,
     replies: { 200: FailureList },
     links: { getTrace: { traceId: '/errors/0/example/traceId' } },

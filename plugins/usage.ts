@@ -30,9 +30,9 @@ export default function usage(app: App): void {
     access: 'traces:read',
     summary: 'Get usage over time',
     description:
-      'Returns counts, errors, tokens, costs and durations of finished traces, by startedAt. For up to 20,000 ' +
-      'traces, each is read individually and all numbers are exact; above that, hourly or daily totals are used ' +
-      '(`approximate`). Filters combine with AND. With more than 20,000 matching traces, you can filter only by ' +
+      'Returns counts, errors, tokens, costs and durations of finished traces, by startedAt. If a period has up to ' +
+      '20,000 traces, each is read individually and all numbers are exact; otherwise, hourly or daily totals are ' +
+      'used (`approximate`). Filters combine with AND. With more than 20,000 matching traces, you can filter only by ' +
       'environment, name and model, and group only by one of these or not at all.',
     query: UsageQuery,
     replies: { 200: UsageReply },
@@ -116,7 +116,7 @@ async function readMade(app: App, projectId: number, query: UsageQuery, asked: M
       refuseField(
         'by',
         `totals by ${field} are not stored, and the period has more than 20,000 traces; shorten it, or turn these ` +
-          `totals on: spoor project update SLUG --usage-tags ${key}`
+          `totals on with \`spoor project update SLUG --usage-tags ${key}\``
       )
     }
     return readMadeUsage(sql, projectId, asked)

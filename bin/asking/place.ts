@@ -19,7 +19,7 @@ export const ASKING_FLAGS = {
   project: {
     type: 'string',
     value: 'SLUG',
-    about: 'the project, to use the database directly instead of a server and a key'
+    about: 'use this project in the database directly, without a server or a key'
   },
   ...SERVER_FLAGS
 } as const

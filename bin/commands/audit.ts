@@ -11,12 +11,12 @@ export default command({
     since: {
       type: 'string',
       value: 'TIME',
-      about: 'only actions since this time or in this period, such as 7d'
+      about: 'only actions since this time, or within this period, such as 7d'
     },
     after: {
       type: 'string',
       value: 'ID',
-      about: 'write all later entries as JSON lines, oldest first; 0 starts at the first entry'
+      about: 'print all later entries as JSON lines, oldest first; 0 starts at the first entry'
     }
   },
   details: [

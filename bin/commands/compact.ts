@@ -22,7 +22,7 @@ export default command({
     }
   },
   details: [
-    'PostgreSQL reuses the space of deleted rows, but frees disk space only at the end of its files.',
+    'PostgreSQL reuses the space of deleted rows, but returns disk space only from the end of its files.',
     'This command packs the text of complete traces together, and rebuilds indexes and tables that would shrink a lot.',
     'Indexes are rebuilt while servers run. A table cannot be read or written while it is rebuilt, so tables are',
     'rebuilt only if no server is connected, or with --rebuild-tables. Requests then wait. A request that waits longer',

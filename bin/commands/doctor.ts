@@ -10,8 +10,8 @@ export default command({
   summary: 'Check that your PostgreSQL works with spoor',
   details: [
     'Checks the version, poolers, encoding, privileges, settings, connections, TLS, clocks and pg_dump of the database',
-    'at DATABASE_URL, before or after the first start. Each failed check explains the fix. Nothing is changed. The',
-    'exit code is 1 if a check fails; warnings do not count.'
+    'at DATABASE_URL, before or after the first start. Each failed check says how to fix the problem. Nothing is',
+    'changed. The exit code is 1 if a check fails; warnings do not count.'
   ].join('\n'),
   examples: ['doctor', 'doctor --json'],
   async run({ env, print }) {

@@ -7,7 +7,7 @@ import { parseTimes, TIME_FLAGS } from '../terminal/times.ts'
 import { count, counted, tracesDone } from '../terminal/words.ts'
 
 export const backfill = command({
-  summary: 'Set the environment of stored traces without one',
+  summary: 'Set the environment of stored traces that have none',
   flags: {
     project: { type: 'string', value: 'SLUG', required: true, about: 'change traces in this project' },
     environment: { type: 'string', value: 'E', required: true, about: 'the label, or `unassigned`' },

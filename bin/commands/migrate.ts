@@ -148,4 +148,4 @@ function describePlan({ obstacles, steps, done, nodes }: DistributionPlan, apply
 }
 
 const describeShards = ({ shards, beside }: PlanStep): string =>
-  shards === undefined ? `beside ${beside}` : counted(shards, 'shard')
+  shards === undefined ? `colocated with ${beside}` : counted(shards, 'shard')

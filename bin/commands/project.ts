@@ -27,7 +27,7 @@ export const create = command({
       value: 'SIZE',
       about: 'the storage limit for warnings, such as 5GB; STORAGE_LIMIT_BYTES by default'
     },
-    search: { type: 'boolean', about: 'make its traces searchable by words' }
+    search: { type: 'boolean', about: 'turn on full-text search for its traces' }
   },
   examples: ['project create "Support bot"', 'project create Evals --slug evals --storage-limit 5GB --json'],
   async run({ parameters, flags, env, print }) {
@@ -126,7 +126,7 @@ export const update = command({
     search: {
       type: 'string',
       value: 'on|off',
-      about: 'whether its traces are searchable by words'
+      about: 'turn full-text search of its traces on or off'
     },
     'usage-tags': {
       type: 'string',
@@ -184,7 +184,7 @@ export const remove = command({
       }
       progress.say(describeDeletion(slug, plan))
       const answer = await readAnswer(`Type the slug to permanently delete the project: `)
-      if (answer.trim() !== slug) throw new AdminError(`${JSON.stringify(answer)} is not the slug: nothing has changed`)
+      if (answer.trim() !== slug) throw new AdminError(`${JSON.stringify(answer)} is not the slug: nothing was changed`)
       const onProgress = (pruned: Pruned) => progress.show(() => tracesDone(pruned.traces, traces))
       const pruned = await interruptible(signal => applyProjectDeletion(sql, slug, plan, { onProgress, signal }))
       progress.clear()

@@ -40,7 +40,8 @@ export default command({
     const config = readConfig(call.env)
     const { createLog } = await import('../../lib/log.ts')
     const format = config.logFormat ?? (process.stderr.isTTY ? 'text' : 'json')
-    const log = createLog(config.logLevel, undefined, { format, requests: config.logRequests })
+    const { command } = call.started
+    const log = createLog(config.logLevel, undefined, { format, requests: config.logRequests, command })
     if (cluster.isWorker) await serveProcess(() => startHere(config, log))
     else await serve(call, config, log)
   }

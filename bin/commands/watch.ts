@@ -30,7 +30,7 @@ export default command({
       value: 'CMD',
       about: 'run this shell command when a condition is met, and again when it clears'
     },
-    webhook: { type: 'string', value: 'URL', about: 'send a JSON POST to this address at the same times as --exec' },
+    webhook: { type: 'string', value: 'URL', about: 'POST JSON to this address when --exec would run' },
     every: { type: 'string', value: 'TIME', about: 'the time between checks; 1m by default' },
     once: { type: 'boolean', about: 'check once, for cron; the exit code is 1 if a condition is met' },
     state: { type: 'string', value: 'FILE', about: 'remember reported conditions in this file across runs' },
@@ -141,7 +141,7 @@ async function report(looked: Looked[], before: Breaches, reporting: Reporting):
       await notify(notice, reporting.receivers, reporting.env)
     } catch (error) {
       each.isReported = false
-      reporting.say(`spoor: ${(error as Error).message}; will try again at the next check`)
+      reporting.say(`spoor: ${(error as Error).message}; retrying at the next check`)
       continue
     }
     breaches = applyChange(breaches, condition.text, change, at)

@@ -1,5 +1,6 @@
+import { nameCommands } from '../../lib/command-names.ts'
 import type { Command, Flag } from '../command.ts'
-import { nameCommands, nameInExample } from './started-as.ts'
+import { nameInExample } from './started-as.ts'
 import { alignColumns } from './table.ts'
 
 export const SHARED_FLAGS: [flag: string, about: string][] = [

@@ -1,14 +1,14 @@
 /**
- * Decides how messages name the command `spoor`, so that the commands they print can be pasted: as `npx spoor`, with
- * the path under which it was started, or with the words that enter its container.
+ * Decides how messages name the command `spoor`, so that the commands they print can be pasted: as `npx spoor`, by its
+ * path, or as a command that runs in its container.
  */
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { delimiter, isAbsolute, join, relative } from 'node:path'
 
 export interface StartedAs {
-  /** The words to type before the name of a command. */
+  /** The words that precede a command's name. */
   readonly command: string
-  /** Whether these words bring the server's environment with them, as those that enter its container do. */
+  /** Whether these words provide the server's environment, as in a container. */
   readonly hasEnvironment: boolean
 }
 
@@ -35,8 +35,8 @@ function commandOf(script: string, env: NodeJS.ProcessEnv, folder: string): stri
 }
 
 /**
- * Returns the package that npx fetched to run this program, such as `spoor@1.0.0` or the path of an archive: npx notes
- * it in the package.json of the folder into which it installs.
+ * Returns the package that npx fetched to run this program, such as `spoor@1.0.0` or the path of an archive: npx
+ * records it in the package.json of the folder into which it installs.
  */
 function npxPackage(script: string): string | undefined {
   const [root] = script.match(/^.*\/_npx\/[^/]+(?=\/)/) ?? []
@@ -55,14 +55,14 @@ function launcherOf(script: string): string | undefined {
   return launcher !== undefined && existsSync(launcher) ? launcher : undefined
 }
 
-/** Whether the shell starts this program for the word `spoor`. */
+/** Whether the shell finds this program under the name `spoor`. */
 function isFirstInPath(program: string, path: string): boolean {
   const folders = path.split(delimiter).filter(each => isAbsolute(each) && !/\/node_modules\/\.bin$/.test(each))
   const first = folders.map(each => join(each, 'spoor')).find(existsSync)
   return first !== undefined && existsSync(program) && realpathSync(first) === realpathSync(program)
 }
 
-/** Returns the path relative to the folder if it is shorter and the shell takes it for a path. */
+/** Returns the path relative to the folder if it is shorter and the shell treats it as a path. */
 function shortest(program: string, folder: string): string {
   const inside = relative(folder, program)
   return folder !== '/' && isInside(program, folder) && inside.includes('/') ? inside : program
@@ -72,10 +72,6 @@ const isInside = (path: string, folder: string): boolean =>
   isAbsolute(folder) && (path === folder || path.startsWith(folder.replace(/\/?$/, '/')))
 
 const quoted = (path: string): string => (/^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`)
-
-/** Replaces `spoor` in the commands of a message, which stand between backticks. */
-export const nameCommands = (text: string, command: string): string =>
-  text.replace(/(?<=`(?:[^`]*\| )?(?:[A-Z_]+=\S+ )*)spoor(?=\s)/g, () => command)
 
 /** Replaces `spoor` where it begins a command of an example, such as after a pipe or variables. */
 export const nameInExample = (example: string, command: string): string =>

@@ -39,7 +39,7 @@ export interface TraceInput {
   input?: unknown
   /** The run's output. Any JSON value is allowed and kept exactly as sent. */
   output?: unknown
-  /** Additional data about the run. Later requests can set keys. Values can be any JSON, kept exactly as sent. */
+  /** Additional data about the run. Later requests can add to it. Values can be any JSON, kept exactly as sent. */
   metadata?: Record<string, unknown> | undefined
   usage?: UsageInput | undefined
   /** The cost in US dollars. */
@@ -118,7 +118,7 @@ export interface UsageInput {
 export interface SpanInput {
   /** The span's id, unique within its trace. 16 hexadecimal characters, converted to lower case. */
   id: string
-  /** The parent span, which may arrive later. */
+  /** The id of the parent span, which may arrive later. */
   parentSpanId?: string | null | undefined
   /** The step's name. */
   name: string
@@ -153,7 +153,7 @@ export interface NumericScoreInput {
   dataType: 'numeric'
   value: number
   comment?: string | undefined
-  /** The id of the scored span. Absent for the whole trace. 16 hexadecimal characters, converted to lower case. */
+  /** The id of the scored span. Defaults to the whole trace. 16 hexadecimal characters, converted to lower case. */
   spanId?: string | undefined
 }
 
@@ -163,7 +163,7 @@ export interface CategoricalScoreInput {
   dataType: 'categorical'
   value: string
   comment?: string | undefined
-  /** The id of the scored span. Absent for the whole trace. 16 hexadecimal characters, converted to lower case. */
+  /** The id of the scored span. Defaults to the whole trace. 16 hexadecimal characters, converted to lower case. */
   spanId?: string | undefined
 }
 
@@ -173,7 +173,7 @@ export interface BooleanScoreInput {
   dataType: 'boolean'
   value: boolean
   comment?: string | undefined
-  /** The id of the scored span. Absent for the whole trace. 16 hexadecimal characters, converted to lower case. */
+  /** The id of the scored span. Defaults to the whole trace. 16 hexadecimal characters, converted to lower case. */
   spanId?: string | undefined
 }
 

@@ -95,7 +95,7 @@ function judgeRole(
         )
   const create =
     schema === null
-      ? fail('migrations', `No schema on the search_path of the role ${role} exists: create one, or set search_path.`)
+      ? fail('migrations', `The search_path of role ${role} has no existing schema: create one, or set search_path.`)
       : mayCreate
         ? ok('migrations', `The role ${role} can create tables in the schema ${schema}.`)
         : warn('migrations', `The role ${role} cannot create tables in the schema ${schema}: ${ELSEWHERE}`)
@@ -117,7 +117,7 @@ function judgeSafety({ careless }: ServerFacts): Check {
   if (careless.length === 0) return ok('safety', 'Commits are durable, and autovacuum is on.')
   return fail(
     'safety',
-    `PostgreSQL is running with ${careless.join(', ')} = off: turn each one on, or a crash can lose data.`
+    `PostgreSQL is running with ${careless.join(', ')} = off: turn each on, or a crash can lose data.`
   )
 }
 

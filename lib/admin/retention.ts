@@ -31,7 +31,7 @@ export async function setRetention(sql: Sql, project: string, retention: Retenti
   return { project, ...own }
 }
 
-/** Removes the retention, so that traces are kept without limit. Returns whether there was one. */
+/** Removes the retention period, so that traces are kept without limit. Returns whether there was one. */
 export async function unsetRetention(sql: Sql, project: string): Promise<boolean> {
   const projectId = await requireProject(sql, project)
   return writeRetention(sql, projectId, null, { by: null, action: 'retention.unset', projectId })

@@ -22,11 +22,11 @@ export class OldRuns {
   readonly #rounds: Rounds
 
   constructor({ sql, log, health, pauseMs = PAUSE_MS }: OldRunsOptions) {
-    this.#rounds = new Rounds({ what: 'marking runs among older traces', pauseMs, log, health }, async () => {
+    this.#rounds = new Rounds({ what: 'classifying older traces', pauseMs, log, health }, async () => {
       const end = performance.now() + ROUND_MS
       for (let goesOn = true; goesOn; ) {
         const project = await sql.read(findUndecidedRuns)
-        // The rounds end for good, because only traces from before the migration can be undecided.
+        // The rounds stop permanently, because only traces from before the migration can be undecided.
         if (project === undefined) return this.#rounds.close()
         const { projectId } = project
         let below: number | undefined = project.below

@@ -127,12 +127,12 @@ function tableObstacles(tables: readonly FoundTable[], colocation: number | unde
     if (distributed === undefined) return []
     if (distributed.column !== DISTRIBUTION_COLUMN) {
       return [
-        `The table ${name} is distributed by ${distributed.column}: undistribute_table('${name}'), then run this again.`
+        `The table ${name} is distributed by ${distributed.column}: run undistribute_table('${name}'), then try again.`
       ]
     }
     return distributed.colocation === colocation
       ? []
-      : [`The table ${name} is not colocated with traces: undistribute_table('${name}'), then run this again.`]
+      : [`The table ${name} is not colocated with traces: run undistribute_table('${name}'), then try again.`]
   })
 }
 

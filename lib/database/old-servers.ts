@@ -1,7 +1,7 @@
 /**
  * Detects servers of versions before 1.0.0 that are connected to the database. Such servers read and write traces of
- * more than 200 spans differently, so no other server may run beside them. Servers of later versions can run beside
- * each other.
+ * more than 200 spans differently, so no other server may run alongside them. Servers of later versions can run
+ * alongside each other.
  */
 import type { Sql } from 'postgres'
 

@@ -310,7 +310,7 @@ function bytesOf({ body }: Reply): Buffer {
   throw new Error('a gRPC route returned something other than protobuf')
 }
 
-/** Converts a refusal to the library's error. The protobuf detail states whether and when the client should retry. */
+/** Converts a refusal to the library's error. The protobuf detail says whether and when the client should retry. */
 function failureOf(refusal: Refusal) {
   const metadata = new Metadata()
   metadata.set('grpc-status-details-bin', Buffer.from(encodeStatus(refusal)))

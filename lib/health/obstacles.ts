@@ -4,7 +4,7 @@ import { causeOf } from '../failure-log.ts'
 
 export const AWAY = 'the database cannot be reached'
 export const READ_ONLY = 'the database does not accept writes'
-export const STUCK = 'the database does not complete a write in time'
+export const STUCK = 'a write to the database did not finish in time'
 /** PostgreSQL reports the same error while starting, recovering and stopping. Recovery after a crash takes seconds. */
 const RECOVERING = 'the database is starting, recovering or stopping'
 

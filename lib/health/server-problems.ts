@@ -33,9 +33,9 @@ function runningProblems({ address, version, ready, reasons, lacks }: RunningSer
   return [
     ...(ready ? [] : [`The server at ${address} is not ready: ${reasons.join('; ')}.${advice}`]),
     // Status describes upkeep itself, with the names that GET /readyz leaves out.
-    ...lacks.filter(lack => !isUpkeepLack(lack)).map(lack => `The server lacks ${lack}.`),
+    ...lacks.filter(lack => !isUpkeepLack(lack)).map(lack => `The server reports a problem with ${lack}.`),
     ...(version === VERSION
       ? []
-      : [`The server runs spoor ${version ?? 'from an older release'}, but this is ${VERSION}.`])
+      : [`The server runs spoor ${version ?? 'from an older release'}, but this command is ${VERSION}.`])
   ]
 }

@@ -20,7 +20,7 @@ interface Watched {
   readonly setup: Pick<Setup, 'schema'>
   readonly readiness: Pick<Readiness, 'findObstacles'>
   readonly upkeep: UpkeepWatch
-  /** When the certificate of gRPC expires; undefined without one. */
+  /** When the gRPC certificate expires; undefined without one. */
   readonly certificateExpiry: () => Date | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * Determines what operators must fix before it causes an outage. `status` reports it with remedies, GET /readyz in a
- * few words, and the metrics as numbers.
+ * Finds problems that operators must fix before these cause an outage. `status` reports problems with remedies, GET
+ * /readyz in a few words, and the metrics as numbers.
  */
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -10,11 +10,11 @@ import { EXPIRY_DAYS, readUpkeep, type Upkeep } from '../store/server/upkeep.ts'
 /** Age at which the last backup is reported. A weekly backup may take a day. */
 const OLD_BACKUP_DAYS = 8
 /**
- * Age of the oldest transaction id from which it is reported: half of what PostgreSQL allows. By default, autovacuum
- * acts at 200 million.
+ * Age at which the oldest transaction id is reported: half of what PostgreSQL allows. By default, autovacuum acts at
+ * 200 million.
  */
 const OLD_TRANSACTIONS = 1_000_000_000
-/** Share of a storage limit from which usage is reported: the level `warning` begins there. */
+/** Share of a storage limit at which usage is reported: the level `warning` begins there. */
 const MUCH_STORAGE = 0.8
 const DAY_MS = 86_400_000
 
@@ -27,7 +27,9 @@ export function upkeepProblems(
   return [
     ...careless.map(describeCareless),
     ...(transactionAge < OLD_TRANSACTIONS ? [] : [describeTransactions(transactionAge)]),
-    ...(age < OLD_BACKUP_DAYS ? [] : [`The last backup is ${age} days old: see why \`spoor backup\` no longer runs.`]),
+    ...(age < OLD_BACKUP_DAYS
+      ? []
+      : [`The last backup is ${age} days old: find out why \`spoor backup\` no longer runs.`]),
     ...expiringKeys.map(
       ({ id, label, project, expiresAt }) =>
         `Key ${id}${label === '' ? '' : ` (${label})`} of project ${project} is in use and expires in ` +

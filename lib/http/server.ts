@@ -6,6 +6,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, BlockList, Socket } from 'node:net'
+import { nameCommands } from '../command-names.ts'
 import { Refusal } from '../errors.ts'
 import type { Readiness } from '../health/readiness.ts'
 import { Admission, type Admits } from '../limits/admission.ts'
@@ -43,6 +44,8 @@ export interface ServerOptions extends AuthoriseOptions, AdmitOptions {
   readonly trusted?: BlockList | undefined
   /** BASE_URL; undefined if it is not set. */
   readonly baseUrl: string | undefined
+  /** The command that replaces `spoor` in error messages. */
+  readonly command: string
   readonly arrival?: Partial<ArrivalBounds> | undefined
 }
 
@@ -111,7 +114,7 @@ export class HttpServer {
     this.#large = largeBodies(this.#arrival.waitMs)
     options.metrics.watch(
       'spoor_unread_bytes',
-      'Bytes of responses not yet received by clients, and of the requests behind them.',
+      'Bytes of responses that clients have not received yet, and of their requests.',
       () => this.#unsent.bytes
     )
     options.metrics.watch(
@@ -325,6 +328,13 @@ export class HttpServer {
     throw new Refusal('method_not_allowed', `This address supports only ${Allow}.`, { Allow })
   }
 
+  /** Returns an error whose commands can be pasted. */
+  #named(error: Refusal): Refusal {
+    const { command } = this.#options
+    if (command === 'spoor') return error
+    return new Refusal(error.code, nameCommands(error.message, command), error.headers)
+  }
+
   /** Sends an error response. `status` differs from the code's status only for malformed requests. */
   #refuse(exchange: Exchange, error: unknown, status?: number): void {
     if (exchange.streams && !(error instanceof ClientGone)) {
@@ -337,7 +347,7 @@ export class HttpServer {
     if (error instanceof Refusal) {
       this.#options.metrics.countRefusal(error.code, exchange.party)
       this.#options.readiness.noteRefusal(error.code)
-      sendRefusal(exchange, error, status)
+      sendRefusal(exchange, this.#named(error), status)
       return
     }
     this.#options.log.error({ requestId: exchange.requestId, err: describe(error) }, 'unexpected error')

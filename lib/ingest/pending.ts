@@ -103,7 +103,7 @@ export const isOurs = ({ attempts }: Pending, { seq, version }: TraceState): boo
   attempts.includes(seq) || attempts.includes(version)
 
 export function trialLimitReached({ limit }: TrialCharge): Decision {
-  const message = `the trial account has recorded its ${limit} traces; no more can be recorded with it`
+  const message = `the trial account has reached its limit of ${limit} traces`
   return { type: 'refused', code: 'trial_limit_reached', message }
 }
 

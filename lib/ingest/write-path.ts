@@ -56,7 +56,7 @@ export interface IngestOptions {
   readonly maxSpans?: number
   /** Names of OpenTelemetry attributes whose values become tags. */
   readonly tagNames?: readonly string[]
-  /** Prices for calls that state no cost. If undefined, no costs are computed for such calls. */
+  /** Prices for calls that report no cost. If undefined, no costs are computed for such calls. */
   readonly prices?: PriceSource
   /** Size, in bytes, beyond which texts of an OpenTelemetry trace are cut; DEFAULT_MAX_TRACE_BYTES by default. */
   readonly maxTraceBytes?: number
@@ -240,8 +240,8 @@ export class WritePath implements Ingest {
   }
 
   /**
-   * Stores a trace whose rows come from a backup. A trace that is stored already stays as it is; if its hash differs, a
-   * Refusal is thrown. The caller bounds how many traces are under way.
+   * Stores a trace whose rows come from a backup. A trace that is already stored stays unchanged; if its hash differs,
+   * a Refusal is thrown. The caller limits the number of traces in flight.
    */
   async copy(projectId: number, trace: CopiedTrace): Promise<void> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }

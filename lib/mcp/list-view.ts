@@ -115,7 +115,7 @@ export function outlineList(
   return text
 }
 
-/** Members that say something when they are null: the list is complete. */
+/** Members whose null has a meaning: the list is complete. */
 const TELLING = ['nextCursor']
 
 const withoutNulls = (item: Item): Item =>

@@ -1,6 +1,6 @@
 /**
  * Builds the text of a result that is too long to be sent twice. `structuredContent` contains the whole result. The
- * text contains as much of the result as fits, states that the result is shortened, and explains how to get the rest.
+ * text contains as much of the result as fits, says that the result is shortened, and explains how to get the rest.
  */
 
 import { Refusal } from '../errors.ts'
@@ -83,7 +83,7 @@ export class Gathered {
     if (this.#bytes < this.#most) return
     throw new Refusal(
       'invalid_request',
-      `batch: its results already have ${this.#bytes} bytes, and the limit is ${this.#most}. ` +
+      `batch: its results already total ${this.#bytes} bytes, and the limit is ${this.#most}. ` +
         'Send this call in another message.'
     )
   }

@@ -66,7 +66,7 @@ export function readLargeMessage(bytes: Uint8Array): LargeMessage {
   }
   const text = stringifyExact(exact, inexact)
   if (text.length <= SMALL_BYTES) return { text, bodies }
-  const rule = `must have at most ${SMALL_BYTES} bytes, the arguments of ${LARGE_TOOL} not counted`
+  const rule = `must have at most ${SMALL_BYTES} bytes, not counting the arguments of ${LARGE_TOOL}`
   throw new Refusal('payload_too_large', `body: ${rule}`)
 }
 

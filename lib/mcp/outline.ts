@@ -1,6 +1,6 @@
 /**
  * Builds an outline of a trace for readers that cannot process the whole trace: the span tree with the beginnings of
- * its values. A mark on each truncated value states how much is missing.
+ * its values. A mark on each truncated value says how much is missing.
  */
 import Type, { type Static } from 'typebox'
 import { refuseField } from '../http/refuse.ts'

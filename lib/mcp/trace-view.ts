@@ -38,7 +38,7 @@ const options = Type.Object({
     Type.Array(SpanId, {
       minItems: 1,
       maxItems: MAX_SPANS,
-      description: 'Returns only these spans, in full, regardless of `detail`. The ids are in an outline.'
+      description: 'Returns only these spans, in full, regardless of `detail`. An outline contains the ids.'
     })
   ),
   field: Type.Optional(
@@ -50,13 +50,13 @@ const options = Type.Object({
     Type.Unsafe<string>({
       ...SpanId,
       description:
-        "For an outline: returns the part of the tree after this span. Pass the previous outline's `nextAfter`."
+        "In an outline, returns the part of the tree after this span. Pass the previous outline's `nextAfter`."
     })
   ),
   offset: Type.Optional(
     Type.Integer({
       minimum: 0,
-      description: "With `field`: where the part starts. Pass the previous part's `nextOffset`."
+      description: "With `field`, the offset at which the part starts. Pass the previous part's `nextOffset`."
     })
   )
 })

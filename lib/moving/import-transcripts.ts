@@ -332,7 +332,7 @@ class TranscriptFile {
     } else yield { steps: this.#transcript.read(line), bytes }
   }
 
-  /** Reads the facts about a subagent from the file that Claude Code stores beside the subagent's transcript. */
+  /** Reads the facts about a subagent from the file that Claude Code stores next to the subagent's transcript. */
   async #readSubagent(): Promise<void> {
     const transcript = this.#transcript
     if (!(transcript instanceof ClaudeCodeTranscript) || !/^agent-.*\.jsonl$/.test(basename(this.#path))) return

@@ -19,7 +19,7 @@ export const TAGS = [
   {
     name: 'Spans and failures',
     paths: /\/(spans|errors)$/,
-    description: 'Steps across traces, and failures in groups.'
+    description: 'Individual steps of all traces, and grouped failures.'
   },
   {
     name: 'Sessions and users',

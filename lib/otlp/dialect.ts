@@ -19,7 +19,7 @@ import type { OtlpEvent } from './wire/request.ts'
 export type AttributeSource = (fields: Fields, events: readonly OtlpEvent[], kind: DialectKind) => FreeJson | undefined
 
 export interface Dialect {
-  /** Returns the span's kind, or undefined if the span does not state a kind in this dialect. */
+  /** Returns the span's kind, or undefined if the span does not report a kind in this dialect. */
   readonly kind: (fields: Fields) => DialectKind | undefined
   readonly model?: readonly string[]
   /** Generic names for a model, read only on calls and agents. */
@@ -38,7 +38,7 @@ export interface Dialect {
   readonly netCounts?: NetCounts
   /** Total cost in US dollars. */
   readonly cost?: readonly string[]
-  /** Parts of the cost, summed if the total cost is not stated. */
+  /** Parts of the cost, summed if the total cost is not reported. */
   readonly costParts?: readonly string[]
   /** Attributes that hold token counts as a JSON object; `costDetails` lists attributes that hold costs. */
   readonly usageDetails?: readonly string[]

@@ -18,8 +18,8 @@ const USAGE = groupOf(USAGE_NAMES)
 const HANDLERS: readonly number[] = [2, 5]
 
 /**
- * Returns the first kind that a dialect states. If no dialect states a kind, the span is an llm if it names a model or
- * states token counts, and custom otherwise.
+ * Returns the first kind that a dialect reports. If no dialect reports a kind, the span is an llm if it names a model
+ * or reports token counts, and custom otherwise.
  */
 export function readKind(fields: Fields, otelKind: number): DialectKind {
   for (const dialect of dialects) {

@@ -26,7 +26,7 @@ export function readTagging(resource: Attributed, names: readonly string[]): Tag
   return { names, ofResource: tags, leftOut: tagsLeftOut }
 }
 
-/** Adds the tags from a span's chosen attributes and from its resource to the tags that the span states. */
+/** Adds the tags from a span's chosen attributes and from its resource to the tags that the span reports. */
 export function withChosenTags(stated: readonly string[], span: Attributed, tagging: Tagging): Tags {
   const { tags, tagsLeftOut = false } = chosenTags(span, tagging.names)
   const all = [...new Set([...stated, ...tags, ...tagging.ofResource])]

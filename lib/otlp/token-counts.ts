@@ -26,8 +26,8 @@ export const addCounts = (...counts: readonly number[]): number =>
   )
 
 /**
- * Returns input, output and total, with all parts included. Parts larger than the stated whole were not included in
- * that whole and are added. For smaller parts, the stated total shows whether the whole includes them; if the total
+ * Returns input, output and total, with all parts included. Parts larger than the reported whole were not included in
+ * that whole and are added. For smaller parts, the reported total shows whether the whole includes them; if the total
  * does not show this, the parts count as included. A total that contradicts input plus output is replaced by their sum.
  */
 export function wholesOf(stated: Wholes, inputParts: number, outputParts: number): Wholes {

@@ -174,7 +174,7 @@ function findJson(fields: Fields, names: readonly string[]): string | undefined 
 
 const NO_TAGS: readonly string[] = []
 
-/** Returns the tags that the span states, those of its chosen attributes, and those of its resource. */
+/** Returns the tags that the span reports, those of its chosen attributes, and those of its resource. */
 function tagsOfSpan(fields: Fields, { tagging }: ResourceClaims): Pick<SpanHints, 'tags' | 'tagsLeftOut'> {
   const stated = fields.mentions(LABELS) ? readTags(fields.find(TAGS)?.value) : NO_TAGS
   return tagging === undefined ? { tags: stated } : withChosenTags(stated, fields, tagging)

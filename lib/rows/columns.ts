@@ -35,7 +35,7 @@ export const LIST_COLUMNS = [
 ] as const
 
 /**
- * New-trace columns known only when the trace is written. The `ranked` column states which rankings include the trace.
+ * New-trace columns known only when the trace is written. The `ranked` column says which rankings include the trace.
  */
 export const TRACE_STAMP_COLUMNS = [
   column('project_id', 'int'),
@@ -206,7 +206,7 @@ export const APPEND_COLUMNS = [
 ] as const
 
 /**
- * Columns that ends and growths also set. A column `sets_x` states whether column `x` is set or keeps its stored value.
+ * Columns that ends and growths also set. A column `sets_x` says whether column `x` is set or keeps its stored value.
  */
 const DONE_COLUMNS = [
   ...APPEND_COLUMNS,

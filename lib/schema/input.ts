@@ -81,7 +81,7 @@ export const EventInput = named('SpanEventInput', {
 export const SpanInput = named('SpanInput', {
   id: spanId("The span's id, unique within its trace."),
   parentSpanId: Type.Optional(
-    Type.Union([spanId(), Type.Null()], { description: 'The parent span, which may arrive later.' })
+    Type.Union([spanId(), Type.Null()], { description: 'The id of the parent span, which may arrive later.' })
   ),
   name: text(MAX_NAME, "The step's name."),
   kind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: "The step's kind. The default is `custom`." })),
@@ -116,7 +116,7 @@ export const TraceInput = named('TraceInput', {
   tags: Type.Optional(tags('Labels for finding the trace.')),
   input: Type.Optional(json("The run's input.")),
   output: Type.Optional(json("The run's output.")),
-  metadata: Type.Optional(jsonObject('Additional data about the run. Later requests can set keys.')),
+  metadata: Type.Optional(jsonObject('Additional data about the run. Later requests can add to it.')),
   usage: Type.Optional(Usage),
   costUsd: Type.Optional(Cost),
   spans: Type.Optional(spans('The steps of the run.'))
@@ -180,7 +180,7 @@ export const SCORE_VALUES = {
 }
 const scoreMore = {
   comment: Type.Optional(Type.String({ maxLength: 2000 })),
-  spanId: Type.Optional(spanId('The id of the scored span. Absent for the whole trace.'))
+  spanId: Type.Optional(spanId('The id of the scored span. Defaults to the whole trace.'))
 }
 const scoreInput = <D extends DataType>(title: string, dataType: D) =>
   named(title, { name: ScoreName, dataType: Type.Literal(dataType), value: SCORE_VALUES[dataType], ...scoreMore })

@@ -144,7 +144,7 @@ export const TraceRecorded = named('TraceRecorded', {
   projectId: Type.String(),
   spanCount: Count,
   duplicate: Type.Boolean({
-    description: 'Whether the identical body was already stored. If so, nothing was written.'
+    description: 'Whether an identical body was already stored. If so, nothing was written.'
   }),
   running: Type.Boolean({ description: 'Whether the trace was started rather than recorded complete.' }),
   requestId: RequestId

@@ -254,5 +254,5 @@ const isOutOfMemory = (error: unknown): boolean =>
 
 const TOO_MUCH_MEMORY = new Refusal(
   'payload_too_large',
-  'body: needs more memory than one request is allowed: split it into several requests, or send fewer values'
+  'body: needs more memory than a single request may use: split it into several requests, or send fewer values'
 )

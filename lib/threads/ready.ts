@@ -53,7 +53,7 @@ export interface ReadyTask {
   /** Names of OpenTelemetry attributes whose values become tags. A portion of an export has its own copy. */
   readonly tagNames?: readonly string[] | undefined
   /**
-   * The prices that operators set, used to compute costs of OpenTelemetry calls that state no cost; undefined if no
+   * The prices that operators set, used to compute costs of OpenTelemetry calls that report no cost; undefined if no
    * costs are computed.
    */
   readonly prices?: readonly OwnPrice[] | undefined
@@ -266,7 +266,7 @@ function normaliseMapped(
 }
 
 /**
- * Computes the cost of a span that states no cost. The span's hash was computed earlier, and still covers the span as
+ * Computes the cost of a span that reports no cost. The span's hash was computed earlier, and still covers the span as
  * sent.
  */
 function price(span: PreparedSpan, details: CallDetails, pricing: Pricing): Priced | null | undefined {

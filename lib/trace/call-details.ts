@@ -11,7 +11,7 @@ export interface CallDetails {
   readonly cacheWriteTokens?: number | undefined
   /** Output tokens that the model used for reasoning; included in the span's output tokens. */
   readonly reasoningTokens?: number | undefined
-  /** How the cost was computed. Set if the span states no cost, and the stored cost was computed from its tokens. */
+  /** How the cost was computed. Set if the span reports no cost, and the stored cost was computed from its tokens. */
   readonly computedCost?: ComputedCost | undefined
   /** The id by which log records refer to a tool use. */
   readonly toolCallId?: string | undefined

@@ -8,7 +8,7 @@ export const UNASSIGNED = 'unassigned'
 const LABEL = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/
 const RESERVED = [UNASSIGNED, 'all']
 
-/** Thrown for an invalid label. The message states the violated rule in one line. */
+/** Thrown for an invalid label. The message names the violated rule in one line. */
 export class EnvironmentError extends Error {
   override readonly name = 'EnvironmentError'
 }

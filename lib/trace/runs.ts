@@ -23,7 +23,7 @@ export const RUN_KINDS: readonly string[] = [
 ] satisfies SpanKind[]
 
 /**
- * The fields by which a trace itself states a model call, which a client need not send as a span. Token counts are not
+ * The fields by which a trace itself reports a model call, which a client need not send as a span. Token counts are not
  * among these fields, because an end can remove them, but the bit is never turned off.
  */
 export type CallFields = Pick<TraceFields, 'model' | 'costUsd'>

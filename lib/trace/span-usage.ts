@@ -1,18 +1,18 @@
 /**
- * Sums a gathered trace's usage and cost, counting each model call once. Several spans often state the same numbers:
+ * Sums a gathered trace's usage and cost, counting each model call once. Several spans often report the same numbers:
  * two libraries may report one call, and agents repeat their calls' totals.
  *
- * A stated number counts unless another span restates it:
- * - An outer call restates the calls inside it, unless the two calls have different response ids, or one is an
- *   embedding and the other is not. A call also restates the agent, chain and custom spans inside it.
- * - The calls inside a span that is not a call restate that span. If there are no calls inside, the larger number
+ * A reported number counts unless another span repeats it:
+ * - An outer call repeats the calls inside it, unless the two calls have different response ids, or one is an
+ *   embedding and the other is not. A call also repeats the agent, chain and custom spans inside it.
+ * - The calls inside a span that is not a call repeat that span. If there are no calls inside, the larger number
  *   counts: the span's own, or the sum of the spans below it.
  * - Two calls count as one call if they overlap and have the same response id, or if they are siblings with the same
  *   model and usage and one runs inside the other.
  *
- * A computed cost belongs to a call that states tokens but no cost. The computed cost counts only if, by the rules
- * above, no stated cost counts for the same call: neither on a span around the call, nor on a span inside the call, nor
- * on another report of the call.
+ * A computed cost belongs to a call that reports tokens but no cost. The computed cost counts only if, by the rules
+ * above, no reported cost counts for the same call: neither on a span around the call, nor on a span inside the call,
+ * nor on another report of the call.
  *
  * The result depends only on the set of spans, never on their order.
  */
@@ -25,7 +25,7 @@ export interface SpanUsage extends UsageFields {
   readonly parentId: string | null
   readonly kind: string
   readonly costUsd: number | null
-  /** Whether the span states no cost, and costUsd was computed from its tokens (lib/trace/prices). */
+  /** Whether the span reports no cost, and costUsd was computed from its tokens (lib/trace/prices). */
   readonly costIsComputed?: boolean | undefined
   readonly model: string | null
   readonly startMicros: number
@@ -57,12 +57,13 @@ const COST: Measure = { isStated: hasCost, amountOf: ({ costUsd }) => costUsd ??
 const isComputed = ({ costIsComputed }: SpanUsage): boolean => costIsComputed === true
 const STATED_COST: Measure = { ...COST, isStated: span => hasCost(span) && !isComputed(span) }
 
-/** Returns a trace's tokens, capped at 2^53 - 1, and its cost in US dollars. A value that no span states is null. */
+/** Returns a trace's tokens, capped at 2^53 - 1, and its cost in US dollars. A value that no span reports is null. */
 export function sumSpending(spans: SpanTree<SpanUsage>): Spent {
   let states = false
   let statesCost = false
   let computesCost = false
-  // Whether the same spans count for tokens and for costs, because only calls state numbers and each call states both.
+  // Whether the same spans count for tokens and for costs, because only calls report numbers and each call reports
+  // both.
   let isAlike = true
   for (const span of spans) {
     const [used, paid] = [hasUsage(span), hasCost(span)]
@@ -137,7 +138,7 @@ function countedOf({ spans, parents }: Paths, { isStated, amountOf }: Measure): 
     dropSameResponse(calls)
     dropTwins(calls)
   }
-  // From the leaves up, computes the amount that counts below each span, and whether any call below the span states an
+  // From the leaves up, computes the amount that counts below each span, and whether any call below the span reports an
   // amount.
   const below = new Float64Array(spans.length)
   const hasCall = new Uint8Array(spans.length)
@@ -166,7 +167,7 @@ function countedOf({ spans, parents }: Paths, { isStated, amountOf }: Measure): 
   })
 }
 
-/** Adds the calls whose computed cost counts to the spans whose stated cost counts. */
+/** Adds the calls whose computed cost counts to the spans whose reported cost counts. */
 function withComputed({ spans, parents }: Paths, paid: readonly SpanUsage[]): readonly SpanUsage[] {
   const isPaid = new Set(paid)
   const counts = spans.map(span => hasCost(span) && isComputed(span))
@@ -205,7 +206,7 @@ interface Around {
   readonly responseId: string | undefined
 }
 
-/** Returns, for each span, whether a call around the span restates the span's numbers. */
+/** Returns, for each span, whether a call around the span repeats the span's numbers. */
 function restatedByCalls(
   spans: readonly SpanUsage[],
   parents: readonly number[],

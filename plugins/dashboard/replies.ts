@@ -273,9 +273,9 @@ export const StepsReply = SpanList
 const Unchanged = closed({ unchanged: Type.Literal(true) })
 /** A score, with its author if a member gave it on the dashboard. `own` is true if the visitor is the author. */
 const OutlineScore = closed({ ...ScoreOutput.properties, author: nullable(text), own: flag })
-/** How a span's cost was computed; null if the sender stated the cost, or if the span has no cost. */
+/** How a span's cost was computed; null if the sender reported the cost, or if the span has no cost. */
 const computedCost = nullable(closed({ model: text, prices: text }))
-/** Tokens that are part of a model call's input and output tokens; null if not stated. */
+/** Tokens that are part of a model call's input and output tokens; null if not reported. */
 const tokenDetails = nullable(
   closed({ cacheRead: nullable(Count), cacheWrite: nullable(Count), reasoning: nullable(Count) })
 )
@@ -313,7 +313,7 @@ export const TraceTextsReply = closed({
 })
 /**
  * Previews of spans as text. `text` says what the span did, `prompt` is the user's message that a model call answers,
- * and `error` states why the span failed. A field is empty if the span has no such text.
+ * and `error` says why the span failed. A field is empty if the span has no such text.
  */
 export const PreviewsReply = closed({
   previews: Type.Array(closed({ id: ShownSpanId, text, prompt: text, error: text }))

@@ -148,12 +148,12 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listErrors',
     title: 'Group failures',
     description:
-      'Answers "what fails", "which tool failed most" (steps, with kind tool), "since when": failed steps grouped ' +
-      'by name, error type and message (ids, paths, times and numbers are ignored), with count, traces, first and ' +
-      "last time, and an example to read with get_trace, filtered by the trace's tag, user, session, traceName or " +
-      'environment. Without times, the last 7 days. If complete is false, narrow the times or pass nextCursor as ' +
-      'after. passedOn counts steps that failed because a step inside them did. For individual failures, call ' +
-      'list_spans with status error.',
+      'Answers "what fails", "which tool failed most" (steps, with kind tool), "since when": failed steps grouped by ' +
+      'name, error type and message (ids, paths, times and numbers are ignored), with count, traces, first and last ' +
+      "time, and an example to read with get_trace, filtered by the trace's tag, user, session, traceName or " +
+      'environment. Without times, it covers the last 7 days. If complete is false, narrow the times or pass ' +
+      'nextCursor as after. passedOn counts steps that failed because a step inside them did. For individual ' +
+      'failures, call list_spans with status error.',
     annotations: READS,
     examples: [{ limit: 20 }, { kind: 'tool', from: '2026-11-21T00:00:00Z' }, { tag: 'prompt:v13' }],
     view: LIST_VIEWS.errors

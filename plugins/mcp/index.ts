@@ -4,6 +4,7 @@
  */
 
 import type { App } from '../../lib/app.ts'
+import { nameCommands } from '../../lib/command-names.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { envelope } from '../../lib/http/reply.ts'
 import { Gathered } from '../../lib/mcp/long-result.ts'
@@ -28,6 +29,7 @@ const loadProtocol = () => import('../../lib/mcp/protocol.ts')
 export default function mcp(app: App): void {
   const tools: Tools = makeTools(app)
   const guard = originGuard(app.config)
+  const { command } = app.config
 
   app.route({
     method: 'POST',
@@ -55,7 +57,7 @@ export default function mcp(app: App): void {
           const exactArgs = (inexact && exactArguments(message, id)) || args
           const tool = tools.get(name)
           const payload = bodyOf(message, name, args)
-          return tool && answerCall(tool, { args, exactArgs, inexact, payload, request, gathered })
+          return tool && answerCall(tool, { args, exactArgs, inexact, payload, request, gathered }, command)
         }
       })
     }
@@ -85,11 +87,12 @@ function refuseOtherScopes(tools: Tools, names: readonly unknown[], key: Princip
 }
 
 /** Calls a tool. HTTP 4xx errors become results that the agent reads; any other error fails the request. */
-async function answerCall(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
+async function answerCall(tool: Tool, call: ToolCall, command: string): Promise<ToolAnswer> {
   try {
     return { result: await tool.call(call) }
   } catch (error) {
     if (!(error instanceof Refusal) || error.status >= 500) throw error
-    return { result: envelope(error.code, error.message, call.request.requestId), isError: true }
+    const message = nameCommands(error.message, command)
+    return { result: envelope(error.code, message, call.request.requestId), isError: true }
   }
 }

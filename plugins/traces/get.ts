@@ -10,7 +10,8 @@ export default function (app: App): void {
     operation: 'getTrace',
     access: 'traces:read',
     summary: 'Read a trace',
-    description: 'Includes its spans and scores. A running trace includes the spans that have arrived so far.',
+    description:
+      'Returns the trace with its spans and scores. A running trace contains the spans that have arrived so far.',
     replies: { 200: TraceDetail },
     async handler(request) {
       const { key, traceId } = request

@@ -46,7 +46,7 @@ t.test('trace delete counts, deletes only with --apply, and reports the freed sp
     [prune('--before', 'soon'), 2, /--before must be an ISO 8601 date or time.*"soon"/],
     [prune('--tag', ''), 2, /--tag and --score must not be empty/],
     [prune('--environment', 'all'), 2, /'all' is reserved/],
-    [prune('--since', '1d', '--from', '2d'), 2, /--since and --from are the same/],
+    [prune('--since', '1d', '--from', '2d'), 2, /--since and --from mean the same/],
     [prune('--user', ''), 2, /--user must not be empty/],
     [prune('--status', 'fine'), 2, /--status must be one of ok, error, unset, running, not "fine"/],
     [prune('--before', '1d', '--apply', '--dry-run'), 2, /cannot be combined/],

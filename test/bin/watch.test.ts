@@ -53,7 +53,7 @@ t.test('a breach is reported once, again if the report fails, and when it is ove
   const failed = await record('error')
   hook.status = 500
   const refused = await look()
-  t.match(refused, { code: 1, err: /the webhook at 127\.0\.0\.1:\d+ returned 500; will try again at the next check/ })
+  t.match(refused, { code: 1, err: /the webhook at 127\.0\.0\.1:\d+ returned 500; retrying at the next check/ })
   t.notMatch(refused.err, /secret-path/)
   hook.status = 200
   t.match(await look(), { code: 1, err: /1 condition is met/ })
@@ -104,7 +104,7 @@ t.test('a command receives the notice, and a running watch reports without a res
   child.kill('SIGTERM')
   await closing
   const failing = await runHere([...WATCH, '--once', '--when', 'errors > 0 over 15m', '--exec', 'exit 3'], env)
-  t.match(failing, { code: 1, err: /the --exec command exited with 3; will try again/ })
+  t.match(failing, { code: 1, err: /the --exec command exited with 3; retrying/ })
 })
 
 t.test('incorrect usage is rejected, and conditions that cannot be measured are reported', async t => {

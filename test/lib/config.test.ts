@@ -45,6 +45,7 @@ t.test('every setting has a default', t => {
     metricsProjects: false,
     trustProxy: [],
     autoMigrate: true,
+    command: 'spoor',
     shutdownGraceMs: 3000
   })
   t.equal(readConfig({ OTLP_IDLE_COMPLETE: 'off' }).idleCompleteMs, undefined)

@@ -23,7 +23,7 @@ t.test('each section is on one page, below one heading of level 1', t => {
 t.test('a section without a page, a page without its section, and a link without a target are errors', t => {
   t.throws(
     () => renderGuide(`${chapters}<section id="stray"><h2>Stray</h2></section>`),
-    /sections stray are on no page/
+    /No page of the guide contains the sections stray/
   )
   t.throws(() => renderGuide(chapters.replace('<section id="stream">', '<section>')), /has no section stream/)
   const [first] = PAGES

@@ -36,6 +36,17 @@ t.test('a line states its level by name, and a request’s line is what pino wou
   t.end()
 })
 
+t.test('the log names commands as spoor was started', t => {
+  const { lines, log } = collect({ command: 'docker exec "my spoor" spoor' })
+  log.warn({ cause: 'run `spoor migrate`' }, 'spoor is not ready: see `spoor status`')
+  logRequest(log, { ...REQUEST, path: '/`spoor x`' })
+  const [line, request] = lines.map(each => JSON.parse(each))
+  t.match(line, { cause: 'run `docker exec "my spoor" spoor migrate`' })
+  t.equal(line.msg, 'spoor is not ready: see `docker exec "my spoor" spoor status`')
+  t.equal(request.path, '/`spoor x`', 'a path is logged as it was sent')
+  t.end()
+})
+
 t.test('LOG_REQUESTS selects the requests that are logged', t => {
   const expected: [LoggedRequests, number[]][] = [
     ['all', [201, 404, 500, 200]],

@@ -40,8 +40,8 @@ t.test('several processes respond as one: counts are added, and gauges are combi
   t.equal(await read(one, 'size'), 7)
   t.equal(await read(one, 'ready'), 3)
   const { text } = await one.render()
-  t.match(text, '# HELP waiting What waits. Of several processes the sum.')
-  t.match(text, '# HELP size How large. Of several processes the greatest.')
+  t.match(text, '# HELP waiting What waits. With several processes, the sum.')
+  t.match(text, '# HELP size How large. With several processes, the maximum.')
 })
 
 t.test('counts of processes that have ended are never lost, and nothing else of them is kept', async t => {

@@ -282,6 +282,17 @@ t.test('random searches of random histories match a model', async t => {
 
 const invalid = (message: RegExp) => ({ status: 400, body: { error: { code: 'invalid_request', message } } })
 
+t.test('errors name commands as SPOOR_COMMAND says', async t => {
+  const service = await testService(t, { config: { command: 'docker exec s spoor' } })
+  const message = /`docker exec s spoor project update SLUG --search on`$/
+  t.match(await service.call('GET', '/api/v1/search?q=a'), invalid(message))
+  const params = { name: 'search_traces', arguments: { q: 'a' } }
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
+  const headers = { accept: 'application/json, text/event-stream' }
+  const { result } = (await service.call('POST', '/api/mcp', { body, headers })).body
+  t.match(result, { isError: true, structuredContent: { error: { message } } })
+})
+
 t.test('invalid parameters are rejected by name', async t => {
   const { call } = await testService(t)
   const wrong: [query: string, message: RegExp][] = [

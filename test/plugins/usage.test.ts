@@ -698,7 +698,7 @@ longTest('beyond 20,000 traces, sums that the server has computed are read', asy
     const answer = await call('GET', `/api/v1/usage?from=${iso(begin)}&to=${iso(begin + 3 * DAY)}&${query}`, { key })
     return answer.status === 200 ? answer.body : answer.body.error.message
   }
-  t.match(await ask('by=tag:prompt'), /more than 20,000 traces; .* spoor project update SLUG --usage-tags prompt$/)
+  t.match(await ask('by=tag:prompt'), /more than 20,000 traces; .* `spoor project update SLUG --usage-tags prompt`$/)
   // No sums are computed yet, so the newest traces are read one by one.
   const first = await ask('by=user')
   t.match(first, { approximate: true, to: iso(begin + 3 * DAY), countedFrom: first.from })

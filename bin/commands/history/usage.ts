@@ -39,8 +39,8 @@ export default command({
     ...OUTPUT_FLAGS
   },
   details: [
-    'By default, the last 7 days are shown. Only finished traces count. Percentiles marked `≈` are approximate. With',
-    '--interval, --since is rounded down to a whole hour or day (UTC). With --ndjson, each line is a row.'
+    'By default, the last 7 days are shown. Only finished traces are counted. Percentiles marked `≈` are approximate.',
+    'With --interval, --since is rounded down to a whole hour or day (UTC). With --ndjson, each line is a row.'
   ].join('\n'),
   examples: [
     'usage --by model --since 30d',

@@ -19,7 +19,7 @@ export default command({
     keep: {
       type: 'string',
       value: 'N',
-      about: 'treat FILE as a folder: write a file named after the time, then delete all but the newest N such files'
+      about: 'treat FILE as a folder: write a file named after the current time, and keep only the newest N such files'
     }
   },
   details: [
@@ -117,7 +117,7 @@ async function writeBackup(
     await writeAudit(sql, { by: null, action: 'backup', detail }).catch(() => {})
     return counts
   } catch (error) {
-    if (signal.aborted) throw new AdminError(`interrupted: ${send ? 'the output is incomplete' : 'there is no backup'}`)
+    if (signal.aborted) throw new AdminError(`interrupted: ${send ? 'the output is incomplete' : 'wrote nothing'}`)
     throw error
   } finally {
     await pool.end(0)

@@ -34,7 +34,7 @@ export default command({
     'cursor-file': {
       type: 'string',
       value: 'FILE',
-      about: 'read the cursor for --since from FILE, and write the next one to it'
+      about: 'read the cursor for --since from FILE, and save the next one there'
     },
     format: { type: 'string', value: 'FORMAT', about: 'ndjson (the default), csv or parquet' },
     rows: { type: 'string', value: 'ROWS', about: 'one row per trace, span or score' },

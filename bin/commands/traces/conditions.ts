@@ -31,7 +31,7 @@ type ConditionFlags = {
 /** Validates the given conditions, and returns them with times in canonical form. */
 export function readConditions(flags: ConditionFlags): TraceConditions {
   const { since, from, to, before } = flags
-  if (since !== undefined && from !== undefined) throw new UsageError('--since and --from are the same: use only one')
+  if (since !== undefined && from !== undefined) throw new UsageError('--since and --from mean the same: use only one')
   return {
     environment: readEnvironment(flags.environment),
     tag: parseText('tag', flags.tag),

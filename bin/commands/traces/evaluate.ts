@@ -43,7 +43,7 @@ export default command({
     'fail-below': {
       type: 'string',
       value: 'X',
-      about: 'set exit code 1 if a mean, or the share of true values, is below X'
+      about: 'exit with code 1 if a mean, or the share of true values, is below X'
     }
   },
   details: [

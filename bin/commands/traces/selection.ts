@@ -21,7 +21,7 @@ const amount = (value: string, about: string) => ({ type: 'string', value, about
 export const SELECTION_FLAGS = {
   ...CONDITION_FLAGS,
   tag: { ...CONDITION_FLAGS.tag, repeats: true, about: `${CONDITION_FLAGS.tag.about}; may be repeated` },
-  'runs-only': { type: 'boolean', about: 'only traces with a cost or a model, agent, tool or retriever call' },
+  'runs-only': { type: 'boolean', about: 'only traces with a cost, or with a model, agent, tool or retriever call' },
   step: { type: 'string', value: 'N', about: 'only traces with a step with this exact name' },
   'step-kind': { type: 'string', value: 'K', about: `that step's kind: ${FIELD_VALUES.spanKind.join(', ')}` },
   'step-status': { type: 'string', value: 'S', about: `that step's status: ${FIELD_VALUES.status.join(', ')}` },

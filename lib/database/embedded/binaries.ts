@@ -13,7 +13,7 @@ export interface Binaries {
   readonly initdb: string
   readonly postgres: string
   readonly major: number
-  /** Library folders, as `folder:folder`, if links to libraries could not be created beside the programs. */
+  /** Library folders, as `folder:folder`, if links to libraries could not be created next to the programs. */
   readonly libraries?: string
 }
 

@@ -1,9 +1,9 @@
 /**
  * PostgreSQL's data folders in the cluster's home. The first is `data`. A newer major version cannot open `data`, so an
- * upgrade (lib/moving/upgrade) creates another folder beside `data`, such as `postgresql-19`. The new name appears only
- * when the folder is complete. The folder with the highest version is in use; earlier folders stay unchanged until an
- * operator removes them. A name must not begin with `data-`, because earlier versions of spoor remove such folders as
- * drafts.
+ * upgrade (lib/moving/upgrade) creates another folder next to `data`, such as `postgresql-19`. The new name appears
+ * only when the folder is complete. The folder with the highest version is in use; earlier folders stay unchanged until
+ * an operator removes them. A name must not begin with `data-`, because earlier versions of spoor remove such folders
+ * as drafts.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -72,7 +72,7 @@ const LOCALE = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--loca
 /**
  * Creates a cluster in `dataDir`. The folder appears only when complete. Its parent belongs to the cluster's user, who
  * could place a link there at any time. Files in the parent are therefore created and removed as that user, and the
- * password file is created beside the parent.
+ * password file is created next to the parent.
  */
 export async function initializeCluster(
   { binaries, user }: Runner,

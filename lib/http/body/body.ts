@@ -265,8 +265,8 @@ async function decodeLarge(bytes: Buffer, encoding: ContentCoding, limit: number
   return decoded.bytes
 }
 
-const notWhole = (encoding: ContentCoding) => new Refusal('invalid_json', `body: is not complete ${encoding} data`)
+const notWhole = (encoding: ContentCoding) => new Refusal('invalid_json', `body: is not valid ${encoding} data`)
 
 function tooLarge(limit: number): Refusal {
-  return new Refusal('payload_too_large', `body: must have at most ${limit} bytes, decoded`)
+  return new Refusal('payload_too_large', `body: must have at most ${limit} bytes after decoding`)
 }

@@ -280,7 +280,7 @@ export const encodePage = (page: StoredPage, count: number): Buffer =>
     `${ROWS_START}${count}${TABLES.map(name => `,"${name}":"${page[name].toString('base64')}"`).join('')}}}\n`
   )
 
-/** Returns the number of traces that a line of rows states; undefined if the line is malformed. */
+/** Returns the number of traces that a line of rows declares; undefined if the line is malformed. */
 export function countPage(line: Uint8Array): number | undefined {
   const head = Buffer.from(line.buffer, line.byteOffset, Math.min(line.length, ROWS_START.length + 6))
   const count = Number(/^[1-9]\d{0,4}(?=,)/.exec(head.toString('latin1', ROWS_START.length))?.[0])

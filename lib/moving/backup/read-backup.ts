@@ -112,7 +112,7 @@ class Reading {
 
   finish(): void {
     if (this.#last === undefined) throw notOne()
-    if (this.#last !== 'end') throw damaged('it is cut off: the line "end" is missing')
+    if (this.#last !== 'end') throw damaged('it is truncated: the line "end" is missing')
   }
 
   #read(value: SplitValue): BackupLine {

@@ -398,7 +398,7 @@ const ONE_BACK = ': to restore a single project, add `--project SLUG`, and `--as
 const differs = (project: number, reason: string) =>
   new AdminError(`project ${project} of the backup was not restored exactly: ${reason}`)
 
-const READ_BACK_DIFFERENT = 'its traces were different when read back'
+const READ_BACK_DIFFERENT = 'its traces differed when read back'
 
 function requireCounts(sum: ProjectSum, found: ProjectCounts): void {
   for (const name of SUMMED) {

@@ -41,7 +41,7 @@ export function planUpgrade({ from, to, bytes, free }: FoundInstallation): Plan 
   return { from, to, bytes, free, needed: Math.ceil(bytes * SHARE) + BESIDE_BYTES }
 }
 
-/** Throws an AdminError if the copy would not fit beside the original. */
+/** Throws an AdminError if the copy would not fit next to the original. */
 export function requireRoom({ needed, free }: Plan): void {
   if (free >= needed) return
   const [need, have] = [needed, free].map(bytes => `${(bytes / 1e9).toFixed(1)} GB`)

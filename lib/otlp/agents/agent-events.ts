@@ -14,7 +14,7 @@ export interface AgentEvent {
   readonly session: string
   /** The prompt's id; empty if the agent does not identify prompts. */
   readonly prompt: string
-  /** The id that the agent states for the request or tool use. */
+  /** The id that the agent reports for the request or tool use. */
   readonly callId: string | undefined
   /** Whether the record ends a call and therefore becomes a step. Other records only add to a call. */
   readonly ends: boolean

@@ -8,7 +8,7 @@
 import { isJsonObject, type Json } from '../../trace/json/exact-json.ts'
 import { readForm } from '../wire/attribute-values.ts'
 
-/** Values of the key `type` that state only a value's encoding or a message's role. */
+/** Values of the key `type` that give only a value's encoding or a message's role. */
 const TYPES = new Set(
   'text input_text output_text message function constructor human ai system tool Document'.split(' ')
 )

@@ -59,7 +59,7 @@ export const openInference: Dialect = {
 }
 
 /**
- * Reads `input.value` or `output.value`. The `input.mime_type` or `output.mime_type` attribute states whether the value
+ * Reads `input.value` or `output.value`. The `input.mime_type` or `output.mime_type` attribute says whether the value
  * is JSON.
  */
 function payload(side: Side): AttributeSource {

@@ -118,7 +118,7 @@ interface RecordMessage {
   readonly traceId: Uint8Array
   readonly spanId: Uint8Array
   readonly eventName: string
-  /** The record's flags; null if the sender states none. */
+  /** The record's flags; null if the sender reports none. */
   readonly flags: number | null
 }
 interface ScopeMessage {

@@ -59,7 +59,7 @@ export function decodeLargeJson(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] 
   const groups = readGroups(exact, (group, path) => {
     const [index] = sentSpans(group, path)
     if (index !== undefined && typeof index !== 'number') {
-      throw new Refusal('payload_too_large', 'body: a large export must have field names in lowerCamelCase')
+      throw new Refusal('payload_too_large', 'body: a large export must use lowerCamelCase field names')
     }
     if (index !== undefined) counted.add(index)
     const ranges = index === undefined ? new ByteRanges() : (lists[index] as ByteRanges)

@@ -11,7 +11,7 @@ export interface SaidClaims {
   /** `issuer` and `subject` together permanently identify one person. */
   readonly issuer: string
   readonly subject: string
-  /** Time of the last authentication with the provider, in seconds since 1970; undefined if not stated. */
+  /** Time of the last authentication with the provider, in seconds since 1970; undefined if not reported. */
   readonly authTime: number | undefined
   readonly claims: Claims
 }

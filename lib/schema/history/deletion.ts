@@ -14,11 +14,9 @@ export const DeletedIds = Type.Array(TraceId, {
 
 const fields = Type.Object({
   traceIds: Type.Optional(DeletedIds),
-  userId: Type.Optional(
-    Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'Deletes the traces of this user.' })
-  ),
+  userId: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_TEXT, description: "Deletes this user's traces." })),
   sessionId: Type.Optional(
-    Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'Deletes the traces of this session.' })
+    Type.String({ minLength: 1, maxLength: MAX_TEXT, description: "Deletes this session's traces." })
   )
 })
 

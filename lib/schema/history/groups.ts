@@ -20,13 +20,13 @@ export const SessionListQuery = closed({
   userId: Type.Optional(
     Type.String({
       ...userId,
-      description: "Only sessions with a trace by this user, ordered by the user's last trace in each."
+      description: "Lists only sessions with a trace by this user, ordered by the user's last trace in each."
     })
   ),
   environment: Type.Optional(
     Type.String({
       ...environment,
-      description: 'Only sessions with a trace in this environment, ordered by their last trace in it.'
+      description: 'Lists only sessions with a trace in this environment, ordered by the last such trace in each.'
     })
   ),
   limit: groupLimit,
@@ -46,7 +46,7 @@ export const UserListQuery = closed({
   environment: Type.Optional(
     Type.String({
       ...environment,
-      description: 'Only traces in this environment count, both for the order and for the totals.'
+      description: 'Counts only traces in this environment, both for the order and for the totals.'
     })
   ),
   from: Type.Optional(
@@ -65,7 +65,7 @@ export type UserListQuery = Static<typeof UserListQuery>
 const costUsd = nullable(Type.Number({ minimum: 0 }), 'The total cost. Null if no trace has a cost.')
 const tokens = { inputTokens: Count, outputTokens: Count }
 const startOf = (what: string, selected = '') =>
-  Type.String({ ...DateTime, description: `The start of the ${what} trace${selected}.` })
+  Type.String({ ...DateTime, description: `When the ${what} trace${selected} started.` })
 const cursor = nullable(Type.String(), 'The value of `after` for the next page. Null on the last page.')
 const pageSize = Type.Integer({ minimum: 0, description: 'The limit in effect.' })
 const errorCount = Type.Integer({ minimum: 0, description: 'The number of traces with status `error`.' })
@@ -82,7 +82,7 @@ const sessionHead = {
 }
 const SessionSummary = named('SessionSummary', {
   ...sessionHead,
-  lastStartedAt: startOf('last', ', of those that `userId` and `environment` select')
+  lastStartedAt: startOf('last', ' among those that `userId` and `environment` select')
 })
 
 export const SessionList = named('SessionList', {
@@ -129,7 +129,7 @@ export const UserList = named('UserList', {
   from: Type.String({ ...DateTime, description: 'The beginning of the first day in the totals.' }),
   countedFrom: nullable(
     DateTime,
-    'While older traces are still being counted, the time from which traces are included. Null means all traces.'
+    'The time from which traces are included, while older traces are still being counted. Null means all traces.'
   ),
   hint: Hint,
   nextCursor: cursor,

@@ -4,5 +4,5 @@ import { nullable } from '../object.ts'
 
 export const Hint = nullable(
   Type.String(),
-  'If nothing was found: which requested values do not exist, and the nearest existing values. Otherwise null.'
+  'If nothing was found, says which requested values do not exist, and suggests the nearest ones. Otherwise null.'
 )

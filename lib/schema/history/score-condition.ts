@@ -16,7 +16,7 @@ const CONDITION = /^\s*([A-Za-z0-9_-]{1,64})\s*(<=|>=|<|>|=)\s*(\S[\s\S]*)$/
 export const isNumber = (text: string): boolean =>
   /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text) && Number.isFinite(Number(text))
 
-/** Returns the condition that a text states, or a sentence that describes what is wrong with it. */
+/** Returns the condition that a text expresses, or a sentence that describes what is wrong with it. */
 export function readScoreCondition(text: string): ScoreCondition | string {
   const [, name, comparison, value] = CONDITION.exec(text.trimEnd()) ?? []
   if (name === undefined || comparison === undefined || value === undefined) {

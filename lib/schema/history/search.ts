@@ -45,7 +45,7 @@ export const TraceSearchQuery = Type.Object(
     stepKind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: 'The kind of the step.' })),
     stepStatus: Type.Optional(Type.Enum([...STATUSES], { description: 'The status of the step.' })),
     error: words("The type of a failed step's error, such as `TimeoutError`, or words from its type and message."),
-    errors: flag('If true, only traces that failed or have a failed step.'),
+    errors: flag('If true, finds only traces that failed or have a failed step.'),
     score: Type.Optional(
       Type.Array(Type.String({ minLength: 1 }), {
         maxItems: MOST_SCORES,
@@ -59,7 +59,7 @@ export const TraceSearchQuery = Type.Object(
     maxDurationMs: count('The maximum durationMs, inclusive.'),
     minCostUsd: amount('The minimum costUsd, inclusive.'),
     maxCostUsd: amount('The maximum costUsd, inclusive.'),
-    withoutCost: flag('If true, only traces with no known cost.'),
+    withoutCost: flag('If true, finds only traces with no known cost.'),
     minTotalTokens: count('The minimum usage.totalTokens, inclusive.'),
     maxTotalTokens: count('The maximum usage.totalTokens, inclusive.'),
     from: time('The inclusive lower bound of startedAt.'),

@@ -18,7 +18,7 @@ import { Hint } from './hint.ts'
 
 /** Maximum page size of a list of spans with their texts. */
 export const MOST_WITH_TEXTS = 20
-/** Number of days for which failures are grouped if the request states no times. */
+/** Number of days for which failures are grouped if the request has no times. */
 export const FAILURE_DAYS = 7
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
@@ -48,8 +48,8 @@ export const SpanListQuery = closed({
     Type.Enum(['newest', 'slowest'], {
       default: 'newest',
       description:
-        '`slowest` returns the slowest spans from up to 50,000 traces, or as many as it can examine in 1 s, ' +
-        'whichever is fewer. nextCursor is set if the period has more traces.'
+        '`slowest` returns the slowest spans from the traces that it can examine in 1 s, up to 50,000. nextCursor is ' +
+        'set if the period has more traces.'
     })
   ),
   minDurationMs: Type.Optional(
@@ -59,7 +59,7 @@ export const SpanListQuery = closed({
     Type.Boolean({
       default: false,
       description:
-        'If true, only spans with no known cost. With kind=llm, these are the calls to models without a price.'
+        'If true, lists only spans with no known cost. With kind=llm, these are calls to models without a price.'
     })
   ),
   texts: Type.Optional(
@@ -104,7 +104,7 @@ export const ListedSpan = named('ListedSpan', {
 
 const Reached = nullable(
   DateTime,
-  'If the request stopped at its work limits, the start of the last trace examined. Otherwise null.'
+  'The start of the last trace examined, if the request stopped at its work limits. Otherwise null.'
 )
 
 export const SpanList = named('SpanList', {

@@ -79,7 +79,7 @@ const sums = {
   computedCostUsd: nullable(
     Type.Number({ minimum: 0 }),
     'The part of costUsd from traces (steps with `by=step`) whose cost spoor computed from tokens. The rest was sent ' +
-      'with the traces. Null if it is not known.'
+      'with the traces. Null if unknown.'
   ),
   withoutCost: Type.Integer({
     minimum: 0,
@@ -105,7 +105,7 @@ const scores = {
   scores: Type.Optional(
     Type.Array(UsageScore, {
       description:
-        `With \`scores=true\`: each trace's newest score per name, summarised by name, for the ${MOST_SCORE_NAMES} ` +
+        `With \`scores=true\`, each trace's newest score per name, summarised by name, for the ${MOST_SCORE_NAMES} ` +
         'names with the most scores.'
     })
   )

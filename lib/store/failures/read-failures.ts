@@ -118,7 +118,7 @@ interface Row extends PackedRow, SpanRow {
   readonly traceName: string
   readonly traceStatus: string
   readonly traceStartedAt: string
-  /** Texts in which the trace may state its own failure. */
+  /** Texts in which the trace may describe its own failure. */
   readonly traceOutput: string | null
   readonly traceMetadata: string | null
   readonly hasMessages: boolean

@@ -247,7 +247,7 @@ function above(
 const rowById = ({ names }: TraceStatement) =>
   `select * from ${names.traces} where project_id = $1 and id = m.id limit 1`
 
-/** Returns the conditions that `from` and `to` state, each with a leading `and`. */
+/** Returns the conditions that `from` and `to` express, each with a leading `and`. */
 function within(statement: TraceStatement, { from, to }: TraceQuery): string {
   return [
     ...(from === undefined ? [] : [`and started_at >= ${statement.bind(from)}`]),

@@ -106,7 +106,7 @@ async function findByWords(
   return { found: matches, next, previous, examined, reached: stop }
 }
 
-/** Returns a function that finds the traces with a step that failed as the conditions state, if they state an error. */
+/** Returns a function that finds the traces with a step that meets the conditions on an error, if there are any. */
 function failedStepFinder(sql: Sql, projectId: number, { step }: SearchConditions, names: TableNames) {
   const { error } = step ?? {}
   if (error === undefined) return undefined

@@ -11,7 +11,7 @@ const SUMMED = { spans: 500, page: 5000 }
 export interface RowDetails {
   /** Number of spans that were received but not stored, because the trace has its maximum number of spans. */
   readonly leftOut: number
-  /** Sums of the spans of a trace that states no tokens or no cost; null for other traces. */
+  /** Sums of the spans of a trace that reports no tokens or no cost; null for other traces. */
   readonly steps: (Spent & { readonly models: readonly string[] }) | null
 }
 
@@ -20,7 +20,7 @@ interface TraceRow {
   readonly id: string
   readonly spanCount: number
   readonly isSummed: boolean
-  /** Set if the metadata may state how many spans were left out. */
+  /** Set if the metadata may say how many spans were left out. */
   readonly metadata: string | null
 }
 

@@ -121,15 +121,15 @@ function readTrace(row: RowCursor): ListedTrace {
 
 function checkLabels(environment: string | null, keyId: string | null): void {
   const isLabel = environment === null || environment === UNASSIGNED || LABEL.test(environment)
-  if (!isLabel) throw new PageFault('has an environment that is not a label')
-  if (keyId !== null && !KEY_ID.test(keyId)) throw new PageFault('has a key id that is none')
+  if (!isLabel) throw new PageFault('has an invalid environment')
+  if (keyId !== null && !KEY_ID.test(keyId)) throw new PageFault('has an invalid key id')
 }
 
 function checkSpan(row: RowCursor): void {
-  if (row.hex('id', 8) === null || row.hex('hash', 16) === null) throw new PageFault('has a span without id or hash')
+  if (row.hex('id', 8) === null || row.hex('hash', 16) === null) throw new PageFault('has a span without an id or hash')
   row.hex('parent_id', 8)
-  if (!KINDS.includes(row.text('kind') ?? '')) throw new PageFault('has an unknown kind of span')
-  if (!STATUSES.includes(row.text('status') ?? '')) throw new PageFault('has an unknown status of a span')
+  if (!KINDS.includes(row.text('kind') ?? '')) throw new PageFault('has a span of an unknown kind')
+  if (!STATUSES.includes(row.text('status') ?? '')) throw new PageFault('has a span with an unknown status')
   row.checkLengths(['name', 'provider', 'model'])
 }
 
@@ -137,7 +137,7 @@ function checkScore(row: RowCursor): void {
   if (row.hex('id', 8) === null) throw new PageFault('has a score without an id')
   row.hex('span_id', 8)
   if (!(FIELD_VALUES.dataType as readonly string[]).includes(row.text('data_type') ?? ''))
-    throw new PageFault('has an unknown type of score')
+    throw new PageFault('has a score of an unknown type')
 }
 
 /** Consecutive rows, and the offset of each in `bytes`. */

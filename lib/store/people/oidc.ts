@@ -14,7 +14,7 @@ export interface Identity {
   readonly authTime: number | undefined
 }
 
-/** A person's details as stated by the provider, and the resulting role. */
+/** A person's details as reported by the provider, and the resulting role. */
 export interface Person {
   readonly email: string
   /**

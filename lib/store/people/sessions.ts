@@ -109,14 +109,14 @@ export interface NewSession {
 
 /**
  * Proof of a user's identity. A link or a password proves the identity at the time of sign-in. An OpenID Connect
- * provider may have authenticated the user days ago, so the time that the provider states is used.
+ * provider may have authenticated the user days ago, so the time that the provider reports is used.
  */
 export type Proof =
   | { readonly means: 'link' | 'password' }
   | { readonly means: 'oidc'; readonly authTime: number | undefined }
 
 /**
- * Limits the stated time to the current time, because the provider's clock may be ahead. A missing time is handled
+ * Limits the reported time to the current time, because the provider's clock may be ahead. A missing time is handled
  * separately, because `least` would turn it into the current time.
  */
 const whenProven = (sql: Sql, authTime: number | undefined) =>

@@ -115,7 +115,7 @@ interface Failing {
   readonly hasMessages: boolean
 }
 
-/** Reads messages that may state failures, by trace id. */
+/** Reads messages that may report failures, by trace id. */
 export async function readSpoken(
   sql: Sql,
   projectId: number,

@@ -1,4 +1,4 @@
-/** Reads stored calls for which the sender stated no cost, and writes their recomputed costs. */
+/** Reads stored calls for which the sender reported no cost, and writes their recomputed costs. */
 import type { Sql } from 'postgres'
 import { hashInSql } from '../../rows/list-numbers.ts'
 import type { CallDetails } from '../../trace/call-details.ts'
@@ -43,7 +43,7 @@ export async function readGatheredTraces(
   return { traces, lastSeq: rows.at(-1)?.seq ?? null }
 }
 
-/** Reads the calls that have a model but no cost stated by the sender, grouped by the trace's internal number. */
+/** Reads the calls that have a model but no cost reported by the sender, grouped by the trace's internal number. */
 export async function readUnstatedCalls(
   sql: Sql,
   projectId: number,

@@ -7,7 +7,7 @@ import { RUN_KINDS } from '../../trace/runs.ts'
 
 export const RUN_KINDS_IN_SQL = RUN_KINDS.map(kind => `'${kind}'`).join(', ')
 
-/** Returns SQL that is true if a row of traces states a model call itself. */
+/** Returns SQL that is true if a row of traces reports a model call itself. */
 export const statesCallInSql = (trace: string): string =>
   `(${trace}.model is not null or ${trace}.cost_usd is not null)`
 

@@ -1,7 +1,7 @@
 /**
  * Finds the items of a page if no index supports the query: a walk examines traces one after another, in the order of a
  * list, and keeps the items that match. A walk is bounded, so that a filter that few traces match costs no more than
- * any other. If the bound is reached first, the page is short or empty, and `next` states where to continue.
+ * any other. If the bound is reached first, the page is short or empty, and `next` says where to continue.
  *
  * The walk reads the traces in portions. A portion is one statement that examines the next traces and returns the items
  * that match. The first portion is small, because the first traces often fill the page. Later portions grow, but only

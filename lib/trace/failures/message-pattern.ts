@@ -4,7 +4,7 @@
  *
  * Some numbers are part of the fault and stay: HTTP statuses, exit codes, errno, SQLSTATE and other products' codes. A
  * name in quotes stays if only code can contain it, such as the property in `(reading 'map')`. In JSON, or Python's
- * spelling of it, keys stay, and so do the values of keys that state the fault, such as `message`.
+ * spelling of it, keys stay, and so do the values of keys that describe the fault, such as `message`.
  */
 
 /** Maximum number of characters of a message that its pattern depends on, and of a pattern. */
@@ -25,7 +25,7 @@ export function patternOf(message: string): string {
   return shorten(tidy(mask(text)))
 }
 
-/** Returns the text that states the fault: for JSON, the members that state it; for an HTML page, its title. */
+/** Returns the text that describes the fault: for JSON, the members that describe it; for an HTML page, its title. */
 function textOf(message: string): string {
   if (/^[[{]/.test(message) && message.length <= MOST_JSON) {
     const spoken = spokenOf(message)
@@ -36,7 +36,7 @@ function textOf(message: string): string {
     const before = message.slice(0, message.search(/<(?:!doctype|html)/i))
     return `${before} ${page[1]}`
   }
-  // The last line of Python's traceback states the fault; the preceding lines state where.
+  // The last line of Python's traceback describes the fault; the preceding lines say where.
   if (/^Traceback \(most recent call last\)/m.test(message)) {
     return /\n([A-Za-z_][\w.]*(?:: [^\n]*)?)\s*$/.exec(message)?.[1] ?? message
   }
@@ -63,12 +63,12 @@ function spokenOf(json: string): string {
   return said.join(' ')
 }
 
-/** A number that a member states is a code if it is short. The word before it keeps it from being masked. */
+/** A number that a member contains is a code if it is short. The word before it keeps it from being masked. */
 const codeOrText = (text: string): string => (/^\d{1,5}$/.test(text) ? `code ${text}` : text)
 
 function linesOf(text: string): string {
   const lines = text.split('\n', 40).filter(line => /[\p{L}\p{N}]/u.test(line))
-  // A stack trace states where the fault arose, not which fault it is.
+  // A stack trace says where the fault arose, not which fault it is.
   const said = lines.filter((line, i) => i === 0 || !/^\s*(?:at\s|File "|\^+$|Require stack:|- \/)/.test(line))
   return said.slice(0, MOST_LINES).join(' ')
 }

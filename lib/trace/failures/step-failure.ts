@@ -1,9 +1,9 @@
 /**
- * Reads why a step failed. The last event `exception` or `error` states it; otherwise attributes; otherwise the output,
- * such as the result of a tool that returns an error.
+ * Reads why a step failed. The last event `exception` or `error` reports it; otherwise attributes; otherwise the
+ * output, such as the result of a tool that returns an error.
  */
 
-/** Both members are null if the step does not state why it failed. */
+/** Both members are null if the step does not say why it failed. */
 export interface StepFailure {
   /** Type of the error, such as `TimeoutError`; null if not recorded. */
   readonly type: string | null
@@ -33,7 +33,7 @@ const MOST_MESSAGE = 4000
 /** Maximum number of characters of an output that is parsed. An error is short. */
 const MOST_OUTPUT = 65_536
 
-/** Returns the failure that a step states. */
+/** Returns the failure that a step reports. */
 export function failureOfStep({ kind, output, attributes, events }: FailedStep): StepFailure {
   const ofSpan = parse(attributes)
   const list = parse(events)
@@ -59,7 +59,7 @@ const cut = ({ type, message }: StepFailure): StepFailure => ({
 export const startOf = (text: string, most: number): string =>
   text.length <= most ? text : text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')
 
-/** Returns the error that an output states: in its member `error`, or as the text of a tool that failed. */
+/** Returns the error that an output reports: in its member `error`, or as the text of a tool that failed. */
 function ofOutput(kind: string, output: string | null): StepFailure | undefined {
   if (output === null || output.length > MOST_OUTPUT) return undefined
   const value: unknown = JSON.parse(output)
@@ -72,7 +72,7 @@ function ofOutput(kind: string, output: string | null): StepFailure | undefined 
   return errorIn(memberOf(Array.isArray(content) ? content[0] : undefined, 'text'))
 }
 
-/** Returns the failure that an error states: a text, or an object with a type or message. */
+/** Returns the failure that an error describes: a text, or an object with a type or message. */
 function errorIn(error: unknown): StepFailure | undefined {
   if (typeof error === 'string') return error.trim() === '' ? undefined : { type: null, message: error }
   const type = textAt(error, ERROR_TYPES)

@@ -192,7 +192,7 @@ function write(value: unknown, sorted: boolean): string {
   return `{${keys.map(key => `${JSON.stringify(key)}:${write(value[key], sorted)}`).join(',')}}`
 }
 
-/** Returns compact JSON with keys in the order sent. `inexact` states whether the value may contain LosslessNumbers. */
+/** Returns compact JSON with keys in the order sent. `inexact` says whether the value may contain LosslessNumbers. */
 export function stringifyExact(value: Json, inexact = true): string {
   return inexact ? write(value, false) : JSON.stringify(value)
 }

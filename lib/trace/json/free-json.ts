@@ -43,7 +43,7 @@ export function passFree(scanner: Scanner, pass: () => string): RawJson {
   return new RawJson(stored, canonical === '' ? stored : canonical)
 }
 
-/** Converts a parsed value to free-form JSON. `inexact` states whether the value may contain LosslessNumbers. */
+/** Converts a parsed value to free-form JSON. `inexact` says whether the value may contain LosslessNumbers. */
 export function freeJsonOf(value: unknown, inexact: boolean): FreeJson {
   if (value === null) return NULL
   if (value instanceof RawJson) return value

@@ -1,5 +1,5 @@
 /**
- * Computes the cost of a model call that states no cost. The computed cost is not part of the span's hash, so that a
+ * Computes the cost of a model call that reports no cost. The computed cost is not part of the span's hash, so that a
  * resent span is still a duplicate after prices change.
  */
 import type { CallDetails, ComputedCost } from '../call-details.ts'

@@ -135,7 +135,7 @@ function mixed(comparisons: readonly Comparison[]): string | undefined {
   const ahead = listed(comparisons.filter(each => each.ahead))
   const behind = listed(comparisons.filter(each => each.behind))
   if (ahead === '' || behind === '') return undefined
-  return `the stored trace lacks ${ahead} from this line, and this line lacks ${behind} from the stored trace`
+  return `this line has ${ahead} that the stored trace lacks, and the stored trace has ${behind} that this line lacks`
 }
 
 /** Whether the line lacks some stored items. `fresh` contains the line's items that are not stored. */

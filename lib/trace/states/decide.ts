@@ -192,7 +192,7 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
   // A trace whose environment was never recorded counts as unassigned.
   const recorded = state.environment ?? 'unassigned'
   if (recorded === (environment ?? 'unassigned')) return undefined
-  return refused('forbidden', "the trace was recorded in a different environment from this key's")
+  return refused('forbidden', "the trace was recorded in a different environment than this key's")
 }
 
 /** Rejects an append or an end for an OpenTelemetry trace. A trace stays with the route that started it. */

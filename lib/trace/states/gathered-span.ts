@@ -20,18 +20,19 @@ export interface SpanHints {
   readonly endMicros: number
   /** Whether the span's end, on arrival, was so far in the future that the sender's clock must be wrong. */
   readonly endsInFuture: boolean
-  /** The trace's name, if the span states one. */
+  /** The trace's name, if the span reports one. */
   readonly name: string | undefined
   /** The name that the trace takes from this span if `name` is undefined. */
   readonly ownName: string
   /**
-   * The trace's input and output, if the span states these values. Otherwise, the span's own input and output are used.
+   * The trace's input and output, if the span reports these values. Otherwise, the span's own input and output are
+   * used.
    */
   readonly input: string | undefined
   readonly output: string | undefined
   readonly sessionId: string | undefined
   readonly userId: string | undefined
-  /** Session and user from the span's resource. Used only if no span states a session or user itself. */
+  /** Session and user from the span's resource. Used only if no span reports a session or user itself. */
   readonly resourceSessionId: string | undefined
   readonly resourceUserId: string | undefined
   /** The id of the provider's response, if the span is a model call. */

@@ -10,7 +10,7 @@ export const REASONS = {
   conflict: 'whose id is stored with different content',
   too_many: 'beyond OTLP_MAX_SPANS, whose last 10% is reserved for roots, errors, agents, model calls and tools',
   other_route: 'in a trace that was not recorded by OpenTelemetry',
-  other_environment: "in a trace recorded in a different environment from this key's",
+  other_environment: "in a trace recorded in a different environment than this key's",
   trial_limit: "in traces beyond the trial account's limit"
 } as const
 export type Reason = keyof typeof REASONS

@@ -1,8 +1,8 @@
 /**
  * Steps are spans that represent coding agents' calls and are made from log records (lib/otlp/agents). If the program
  * sends a span for the same call, the step is not stored, or is removed. The step's tokens and cost are then kept among
- * the trace's ranks, and are used for the span if the span states none. The trace therefore depends only on which spans
- * and records have arrived, never on their order.
+ * the trace's ranks, and are used for the span if the span reports none. The trace therefore depends only on which
+ * spans and records have arrived, never on their order.
  */
 import type { UsageFields } from '../prepared.ts'
 import { sumKnown } from '../span-sums.ts'
@@ -102,7 +102,7 @@ function decode(id: string, [, endMicros, text]: Rank): CountedSpan {
   }
 }
 
-/** Returns the spans, with the tokens or cost of the steps that a span replaces if the span states none. */
+/** Returns the spans, with the tokens or cost of the steps that a span replaces if the span reports none. */
 export function withReplacedSteps(spans: SpanTree<CountedSpan>, ranks: Ranks): SpanTree<CountedSpan> {
   const names = Object.keys(ranks).filter(isStepRank)
   if (names.length === 0) return spans

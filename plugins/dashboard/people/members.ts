@@ -124,7 +124,7 @@ export default function members(app: App): void {
       const isLinked = await sql.write(each => linkMember(each, acting(request), userId, digestToken(token) as string))
       if (!isLinked) {
         const rule =
-          'a link would open their other accounts too, so only `spoor user link` on the server can create one'
+          'a link would open their other accounts as well, so only `spoor user link` on the server can create one'
         throw new Refusal('conflict', `This member has other accounts: ${rule}.`)
       }
       return { status: 201, body: { link: linkOf(request, token) } }

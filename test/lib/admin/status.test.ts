@@ -49,5 +49,5 @@ t.test('a server of another version is a problem', async t => {
   // The port becomes part of the address unchanged, so a path after it leads to a response like an older server's.
   const older = { ...config, port: `${port}/older` as unknown as number }
   const { problems } = await database.pool.run(sql => readStatus(older, database, sql))
-  t.match(problems.join('\n'), `The server runs spoor 0.9.0, but this is ${VERSION}.`)
+  t.match(problems.join('\n'), `The server runs spoor 0.9.0, but this command is ${VERSION}.`)
 })

@@ -68,7 +68,7 @@ t.test('obstacles are reported, with remedies', async t => {
     ['no privilege there', { nodes: [COORDINATOR, { ...WORKER, hindrance: 'it may not' }] }, /w1:5432: it may not/],
     ['servers', { users: ['spoor[1/1] writer', 'spoor[1/1] reader'] }, /Other spoor processes are connected .*stop/],
     ['tables of other owners', { tables: [table('traces', { isOurs: false })] }, /traces belongs to another role/],
-    ['another column', { tables: [laid('traces'), byName] }, /spans is distributed by name: undistribute_table/],
+    ['another column', { tables: [laid('traces'), byName] }, /spans is distributed by name: run undistribute_table/],
     ['another place', { tables: [laid('traces'), elsewhere] }, /spans is not colocated with traces/]
   ] as const) {
     t.match(planDistribution(found(more as Partial<FoundCluster>)).obstacles.join('\n'), rule, claim)

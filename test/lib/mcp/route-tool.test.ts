@@ -153,7 +153,7 @@ t.test("a message's calls read until they have collected enough; writes are not 
     // Each result counts twice: as structured content and as text.
     for (let i = 0; i < 3; i++) t.equal(await full(), 'x'.repeat(100))
     const message =
-      'batch: its results already have 600 bytes, and the limit is 500. Send this call in another message.'
+      'batch: its results already total 600 bytes, and the limit is 500. Send this call in another message.'
     await t.rejects(full(), { code: 'invalid_request', message })
     t.equal(await scene({ body }, undefined, gathered).call({ traceId: ID, name: 'n' }), '{"thing":"0 bytes"}')
   }

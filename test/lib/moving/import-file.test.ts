@@ -117,7 +117,7 @@ t.test('a later line advances the stored trace; a contradiction is reported, and
     /^line 4: score a{16} is stored with different content$/,
     /^line 5: its end is stored with different content$/,
     /^line 6: its metadata is stored with different values$/,
-    /^line 7: the stored trace lacks scores from this line, and this line lacks spans from the stored trace$/,
+    /^line 7: this line has scores that the stored trace lacks, and the stored trace has spans that this line lacks$/,
     /^line 8: trace [0-9a-f]{32} already exists with different content$/
   ])
   t.same(await exportLines(database, 'default'), after)

@@ -22,7 +22,7 @@ longTest('each cause of an outage is one line, and so is its end', async t => {
   const end = `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and pid <> pg_backend_pid()`
   const causes: [string, RegExp, () => unknown, () => unknown][] = [
     ['cut off', /the database cannot be reached/, relay.cut, relay.mend],
-    ['hanging', /the database does not complete a write in time|cannot be reached/, relay.hang, relay.mend],
+    ['hanging', /a write to the database did not finish in time|cannot be reached/, relay.hang, relay.mend],
     [
       'read-only',
       /the database does not accept writes/,

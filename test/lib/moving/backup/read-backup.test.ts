@@ -25,9 +25,9 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   ['other JSON', () => ['{"a":1}'], /^this is not a backup/],
   ['no JSON', () => ['once upon a time'], /^this is not a backup/],
   ['an export', lines => lines.filter(line => line.startsWith('{"rows"')), /^this is not a backup/],
-  ['without its end', lines => lines.slice(0, -1), /damaged: it is cut off: the line "end" is missing/],
-  ['truncated in the head', lines => lines.slice(0, 4), /damaged: it is cut off/],
-  ['truncated in the traces', lines => lines.slice(0, 20), /damaged: it is cut off/],
+  ['without its end', lines => lines.slice(0, -1), /damaged: it is truncated: the line "end" is missing/],
+  ['truncated in the head', lines => lines.slice(0, 4), /damaged: it is truncated/],
+  ['truncated in the traces', lines => lines.slice(0, 20), /damaged: it is truncated/],
   ['without an account', lines => lines.filter(line => !line.startsWith('{"account"')), /damaged: /],
   ['without a checksum', lines => lines.filter(line => !line.startsWith('{"sum"')), /cannot follow/],
   [

@@ -72,7 +72,7 @@ async function restoreTraces(t: Test, database: TestDatabase, lines: readonly st
 t.test('an edited page is refused, although the checksum was edited as well', async t => {
   const lines = linesOf(await backupOf((await fullInstance(t)).database))
   const cases: [string, (page: StoredPage) => Partial<StoredPage>, RegExp][] = [
-    ['a kind of span', ({ spans }) => ({ spans: replaced(spans, 'llm', 'lll') }), /a page has an unknown kind of span/],
+    ['a kind of span', ({ spans }) => ({ spans: replaced(spans, 'llm', 'lll') }), /has a span of an unknown kind/],
     ['a status', ({ traces }) => ({ traces: replaced(traces, 'unset', 'upset') }), /a page has an unknown status/],
     ['half a row', ({ spans }) => ({ spans: spans.subarray(0, -3) }), /a page ends within a row/],
     ['no spans', () => ({ spans: Buffer.alloc(0) }), /a page has 0 rows for the span_count of trace/],

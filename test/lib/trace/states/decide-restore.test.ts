@@ -165,19 +165,19 @@ t.test('contradictions are described in words', async t => {
       'a patch that the line lacks, and an end that it has',
       { ...running, patchedAt: AT },
       ended,
-      'the stored trace lacks the end from this line, and this line lacks the last patch from the stored trace'
+      'this line has the end that the stored trace lacks, and the stored trace has the last patch that this line lacks'
     ],
     [
       'spans on both sides',
       running,
       { ...running, spans: [['b', 'h']] },
-      'the stored trace lacks spans from this line, and this line lacks spans from the stored trace'
+      'this line has spans that the stored trace lacks, and the stored trace has spans that this line lacks'
     ],
     [
       'better fields on both sides',
       { ...gathered, ranks: { name: [1, 1, 'a'], model: [3, 1, 'a'] } },
       { ...gathered, ranks: { name: [2, 1, 'a'], model: [2, 1, 'a'] } },
-      'the stored trace lacks fields from this line, and this line lacks fields from the stored trace'
+      'this line has fields that the stored trace lacks, and the stored trace has fields that this line lacks'
     ]
   ]
   for (const [what, before, sent, expected] of table) t.equal(decided(before, sent), expected, what)
