@@ -22,6 +22,8 @@ export interface LaneOptions {
   readonly count: number
   readonly floors: KnownFloors
   readonly log: Logger
+  /** Whether operations may be answered before their commit is on disk. */
+  readonly isHasty?: boolean | undefined
   /** Called when a writer finishes a batch. `isTried` is false if no connection was available. */
   readonly onBatch: (batch: readonly Pending[], ms: number, isTried: boolean) => void
 }
@@ -75,8 +77,9 @@ export class Lanes {
   #gathering: NodeJS.Timeout | undefined
   #onEmpty: (() => void) | undefined
 
-  constructor(database: Database, { count, floors, log, onBatch }: LaneOptions) {
-    const connection = { applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, settings: SETTINGS }
+  constructor(database: Database, { count, floors, log, isHasty = false, onBatch }: LaneOptions) {
+    const settings = isHasty ? { ...SETTINGS, synchronous_commit: 'off' } : SETTINGS
+    const connection = { applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, settings }
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
     const { limit } = database
     this.pool = new Pool(connect, { size: count, statementTimeoutMs: STATEMENT_TIMEOUT_MS, limit })

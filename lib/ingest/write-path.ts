@@ -50,6 +50,12 @@ export interface IngestOptions {
   readonly trialTraces: number | undefined
   /** Number of concurrent batches. If undefined, lib/limits/parallelism.ts decides. */
   readonly lanes?: number
+  /**
+   * Whether writes may be answered before their commit is on disk. Only for a restore: a transaction at its end, whose
+   * commit waits for the disk, makes everything before durable. What a crash takes away before then is written again
+   * when the restore continues.
+   */
+  readonly isHasty?: boolean
   /** Each worker thread's heap in MiB (lib/threads/body-threads.ts). */
   readonly heapMiB?: number
   /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
@@ -123,6 +129,7 @@ export class WritePath implements Ingest {
     this.#lanes = new Lanes(database, {
       count: options.lanes ?? parallelismOf().lanes,
       floors: this.#cuts.floors,
+      isHasty: options.isHasty,
       log,
       onBatch: (batch, ms, isTried) => {
         metrics.countBatch(batch.length, ms)

@@ -140,7 +140,8 @@ export interface CopiedParts {
 export function renderCopiedRows(
   trace: ListedTrace,
   environment: string,
-  { body, scores, spans }: CopiedParts
+  { body, scores, spans }: CopiedParts,
+  allocate: Allocate
 ): TraceRows {
   rows.reset()
   const lists = listsOf(trace, environment)
@@ -158,7 +159,7 @@ export function renderCopiedRows(
     ...{ family, keys, tags, tagsEnd, deltas, deltasEnd, scoresEnd },
     scores: scores.starts.map(start => deltasEnd + start),
     spans: spans.starts.map(start => scoresEnd + start),
-    bytes: rows.take(length => Buffer.allocUnsafe(length))
+    bytes: rows.take(allocate)
   }
 }
 

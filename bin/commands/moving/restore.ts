@@ -5,7 +5,7 @@ import { type DatabaseSession, RESTORE_HEAP_MIB, withNewDatabase } from '../../d
 import { openSource } from '../../terminal/input.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
 import type { Progress } from '../../terminal/progress.ts'
-import { count, counted, tracesDone } from '../../terminal/words.ts'
+import { bar, count, counted, tracesDone } from '../../terminal/words.ts'
 import { describeCounts, verifyFile } from './backup.ts'
 
 export default command({
@@ -77,8 +77,12 @@ async function openStdin(): Promise<Readable> {
   return Readable.from(whole, { objectMode: false })
 }
 
+/** Reads the file to its end before anything is restored. A file without a valid seal is unpacked as well. */
 async function openVerified(file: string, progress: Progress): Promise<Readable> {
-  await verifyFile(file, progress)
+  const { hasValidSeal } = await import('../../../lib/moving/backup/seal.ts')
+  const onRead = (read: number, length: number) => progress.show(() => `${bar(read, length)}  verifying`)
+  if (await hasValidSeal(file, onRead)) progress.clear()
+  else await verifyFile(file, progress)
   return (await openSource(file)).stream
 }
 
@@ -94,18 +98,18 @@ async function restoreFile(
   progress: Progress,
   signal: AbortSignal
 ) {
-  const [{ WritePath }, { restoreBackup }, { readBackup }, { Pool }] = await Promise.all([
+  const [{ WritePath }, { restoreBackup }, { readOnThread }, { Pool }] = await Promise.all([
     import('../../../lib/ingest/write-path.ts'),
     import('../../../lib/moving/backup/restore-backup.ts'),
-    import('../../../lib/moving/backup/read-backup.ts'),
+    import('../../../lib/moving/backup/reading-thread.ts'),
     import('../../../lib/database/pool.ts')
   ])
-  const lanes = { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB }
+  const lanes = { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB, isHasty: true }
   const path = new WritePath(database, lanes, log)
   // One connection holds the lock, and the other does the work.
   const pool = new Pool(onClose => database.connect({ applicationName: 'restore', onClose }), { size: 2 })
   try {
-    const lines = readBackup(addAbortSignal(signal, stream))
+    const lines = readOnThread(addAbortSignal(signal, stream), slug)
     return await restoreBackup(
       { pool, path, digestSecret: database.digestSecret, previousSecret: database.previousSecret },
       lines,

@@ -287,13 +287,19 @@ export function countPage(line: Uint8Array): number | undefined {
   return Number.isNaN(count) ? undefined : count
 }
 
+const QUOTE = 0x22
+
 /** Returns the rows of a line; undefined if the line is malformed. */
 export function decodePage(line: Uint8Array): StoredPage | undefined {
-  const text = Buffer.from(line.buffer, line.byteOffset, line.length).toString('latin1')
-  const parts = text.split('"')
-  const [traces, spans, scores] = TABLES.map((name, i) =>
-    parts[5 + 4 * i] === name ? Buffer.from(parts[7 + 4 * i] ?? '', 'base64') : undefined
-  )
+  const bytes = Buffer.from(line.buffer, line.byteOffset, line.length)
+  let at = ROWS_START.length
+  const next = (): string => {
+    const from = bytes.indexOf(QUOTE, at) + 1
+    const end = from === 0 ? -1 : bytes.indexOf(QUOTE, from)
+    at = end === -1 ? bytes.length : end + 1
+    return end === -1 ? '' : bytes.toString('latin1', from, end)
+  }
+  const [traces, spans, scores] = TABLES.map(name => (next() === name ? Buffer.from(next(), 'base64') : undefined))
   return traces && spans && scores && { traces, spans, scores }
 }
 

@@ -19,7 +19,8 @@ import { unpackedBackup } from './whole-file.ts'
 
 /** The unparsed bytes of a line of traces, or the parsed value of any other line. */
 export type BackupLine =
-  | { readonly name: 'trace' | 'rows'; readonly value: SplitValue }
+  | { readonly name: 'trace'; readonly value: SplitValue }
+  | { readonly name: 'rows'; readonly value: SplitValue }
   | { [K in LineName]: { readonly name: K; readonly value: LineOf<K> } }[LineName]
 
 /** For each kind of line, by name, the kinds of line that may follow. */
@@ -192,60 +193,3 @@ function requireFormat(manifest: unknown): void {
 
 const notOne = () => new AdminError('this is not a backup: it does not begin like a file from `spoor backup`')
 const damaged = (reason: string) => new AdminError(`the backup is damaged: ${reason}`)
-
-type ValueOf<K extends BackupLine['name']> = K extends LineName ? LineOf<K> : SplitValue
-
-/** Maximum number of lines handled together. */
-const BATCH = 1000
-
-/** Reads a backup's lines with one line of lookahead. */
-export class Lines {
-  readonly #source: AsyncIterator<BackupLine>
-  #next: BackupLine | undefined
-
-  constructor(source: AsyncIterable<BackupLine>) {
-    this.#source = source[Symbol.asyncIterator]()
-  }
-
-  async peek(): Promise<BackupLine | undefined> {
-    if (this.#next === undefined) {
-      const { done, value } = await this.#source.next()
-      this.#next = done ? undefined : value
-    }
-    return this.#next
-  }
-
-  /** Takes the next line if it has this name. */
-  async take<K extends BackupLine['name']>(name: K): Promise<ValueOf<K> | undefined> {
-    const line = await this.peek()
-    if (line?.name !== name) return undefined
-    this.#next = undefined
-    return line.value as ValueOf<K>
-  }
-
-  /** Takes lines for as long as they have this name. */
-  async *all<K extends BackupLine['name']>(name: K): AsyncGenerator<ValueOf<K>, void> {
-    for (let value = await this.take(name); value !== undefined; value = await this.take(name)) yield value
-  }
-
-  async list<K extends BackupLine['name']>(name: K): Promise<ValueOf<K>[]> {
-    const values: ValueOf<K>[] = []
-    for await (const value of this.all(name)) values.push(value)
-    return values
-  }
-
-  async *batches<K extends BackupLine['name']>(name: K): AsyncGenerator<ValueOf<K>[], void> {
-    let batch: ValueOf<K>[] = []
-    for await (const value of this.all(name)) {
-      batch.push(value)
-      if (batch.length < BATCH) continue
-      yield batch
-      batch = []
-    }
-    if (batch.length > 0) yield batch
-  }
-
-  async close(): Promise<void> {
-    await this.#source.return?.()
-  }
-}

@@ -20,10 +20,11 @@ import { importValues } from '../import-file.ts'
 import type { SplitValue } from '../json-splitter.ts'
 import { checkPeople, checkReferences, type Head } from './check-head.ts'
 import { chooseProject, isPassed, type ProjectChoice } from './chosen-project.ts'
+import type { DecodedLine } from './decoded-lines.ts'
 import { fitProject } from './fit-project.ts'
-import { type BackupCounts, decodePage, type Manifest, NOTHING, type ProjectSum, SUMMED } from './format.ts'
+import { type BackupCounts, type Manifest, NOTHING, type ProjectSum, SUMMED } from './format.ts'
+import { Lines } from './lines.ts'
 import { ReadBack } from './read-back.ts'
-import { type BackupLine, Lines } from './read-backup.ts'
 import { DifferentTraces, PageRestore } from './restore-pages.ts'
 
 export interface RestoreTarget {
@@ -67,7 +68,7 @@ export interface Restored {
 
 export async function restoreBackup(
   target: RestoreTarget,
-  source: AsyncIterable<BackupLine>,
+  source: AsyncIterable<DecodedLine>,
   options: RestoreOptions
 ): Promise<Restored> {
   const lines = new Lines(source)
@@ -271,10 +272,7 @@ class Restore {
         if (this.#options.signal?.aborted) throw interrupted(this.#traces)
         if (line.name === 'rows') {
           await this.#lines.take('rows')
-          const page = decodePage(line.value.bytes)
-          if (page === undefined)
-            throw new AdminError(`the backup is damaged: ${line.value.place} is not a page of traces`)
-          await pages.take(page)
+          if (line.value !== null) await pages.take(line.value)
         } else await this.#restoreLines(projectId, head, pages)
         line = await this.#lines.peek()
       }

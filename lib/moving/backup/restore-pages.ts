@@ -1,5 +1,5 @@
 /**
- * Restores the pages of a project. A few pages are under way at a time: while later pages are decoded and written, each
+ * Restores the pages of a project. A few pages are under way at a time: while later pages are written, each
  * page that is stored is read back, and must be the page of the backup.
  */
 import { createHash } from 'node:crypto'
@@ -7,10 +7,10 @@ import { AdminError } from '../../admin-error.ts'
 import type { Pool } from '../../database/pool.ts'
 import { Refusal } from '../../errors.ts'
 import type { WritePath } from '../../ingest/write-path.ts'
-import { PageFault } from '../../store/instance/row-cursor.ts'
-import { isSameContent, type StoredPage, tracesInPage } from '../../store/instance/stored-page.ts'
+import { type CopiedTrace, isSameContent, type StoredPage } from '../../store/instance/stored-page.ts'
 import { readPageOf } from '../../store/instance/stored-pages.ts'
 import { exportPages } from '../export-project.ts'
+import type { DecodedPage } from './decoded-lines.ts'
 
 export interface PagedProject {
   readonly pool: Pool
@@ -34,7 +34,7 @@ export class PageRestore {
   }
 
   /** Begins to restore a page, once few others are under way. Throws the first error of any page. */
-  async take(page: StoredPage): Promise<void> {
+  async take(page: DecodedPage): Promise<void> {
     while (this.#underWay.size >= MOST_UNDER_WAY) await Promise.race(this.#underWay)
     this.#throwFailure()
     const work = this.#restore(page)
@@ -73,31 +73,23 @@ export class PageRestore {
     if (this.#failure !== undefined) throw this.#failure.error
   }
 
-  async #restore(page: StoredPage): Promise<void> {
-    const ids = await this.#write(page)
-    this.#project.onStored(ids.length)
+  async #restore({ page, traces }: DecodedPage): Promise<void> {
+    await this.#write(traces)
+    this.#project.onStored(traces.length)
+    const ids = traces.map(({ traceId }) => traceId)
     // One page at a time is read back, because only one connection is free.
     const compared = this.#reading.then(() => this.#compare(page, ids))
     this.#reading = compared.catch(() => {})
     await compared
   }
 
-  async #write(page: StoredPage): Promise<string[]> {
+  async #write(traces: readonly CopiedTrace[]): Promise<void> {
     const { path, projectId } = this.#project
-    const ids: string[] = []
-    const writes: Promise<unknown>[] = []
-    try {
-      for (const trace of tracesInPage(page)) {
-        ids.push(trace.traceId)
-        writes.push(path.copy(projectId, trace).catch(error => throwProblem(trace.traceId, error)))
-      }
-    } catch (error) {
-      await Promise.allSettled(writes)
-      throw error instanceof PageFault ? new AdminError(`the backup is damaged: a page ${error.message}`) : error
-    }
-    const failed = (await Promise.allSettled(writes)).find(({ status }) => status === 'rejected')
+    const written = await Promise.allSettled(
+      traces.map(trace => path.copy(projectId, trace).catch(error => throwProblem(trace.traceId, error)))
+    )
+    const failed = written.find(({ status }) => status === 'rejected')
     if (failed !== undefined) throw (failed as PromiseRejectedResult).reason
-    return ids
   }
 
   async #compare(page: StoredPage, ids: readonly string[]): Promise<void> {

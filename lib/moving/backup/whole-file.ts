@@ -10,8 +10,8 @@ import { pipeline } from 'node:stream/promises'
 import { constants, createBrotliCompress, createBrotliDecompress } from 'node:zlib'
 import { AdminError } from '../../admin-error.ts'
 import { peeked, UnpackError, unpacked } from '../gunzip.ts'
+import { sealed } from './seal.ts'
 
-const PARAMS = { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 22 }
 const CHUNK_BYTES = 256 * 1024
 const OPEN_BRACE = 0x7b
 const GZIP = 0x1f
@@ -26,8 +26,12 @@ const ENCRYPTED = [
 const LONGEST_MARK = Math.max(...ENCRYPTED.flatMap(({ marks }) => marks.map(({ length }) => length)))
 /** File mode for backups, which contain digests of keys and passwords. */
 const OWNER_ONLY = 0o600
-/** Maximum number of bytes waiting to be compressed. */
-const WAITING_BYTES = 8 * 1024 * 1024
+const PACKING = {
+  params: { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 22 },
+  chunkSize: CHUNK_BYTES,
+  /** Number of bytes that may wait to be compressed. */
+  writableHighWaterMark: 8 * 1024 * 1024
+}
 
 /** Compresses a backup into a file. Until the file is complete, `.partial` is appended to its name. */
 export async function writeWholeFile(file: string, bytes: AsyncIterable<Buffer>, signal?: AbortSignal): Promise<void> {
@@ -57,13 +61,16 @@ export async function streamPacked(
   write: (bytes: Buffer) => Promise<void>,
   signal?: AbortSignal
 ): Promise<void> {
-  const writeAll = async (source: AsyncIterable<Buffer>) => {
-    for await (const chunk of source) await write(chunk)
+  const writeAll = async (packed: AsyncIterable<Buffer>) => {
+    for await (const chunk of sealed(packed)) await write(chunk)
   }
-  const source = Readable.from(bytes, { objectMode: false, highWaterMark: WAITING_BYTES })
-  await pipeline(source, createBrotliCompress({ params: PARAMS, chunkSize: CHUNK_BYTES }), writeAll, {
-    ...(signal && { signal })
-  })
+  const packing = createBrotliCompress(PACKING)
+  async function* flushed(): AsyncGenerator<Buffer> {
+    yield* bytes
+    // The seal belongs behind all content.
+    await new Promise<void>(resolve => packing.flush(() => resolve()))
+  }
+  await pipeline(flushed(), packing, writeAll, { ...(signal && { signal }) })
 }
 
 /** Makes a file's name as durable as its contents. Not all systems can sync a folder. */

@@ -24,7 +24,7 @@ import { Pool } from '../../database/pool.ts'
 import { WritePath } from '../../ingest/write-path.ts'
 import type { Logger } from '../../log.ts'
 import type { BackupCounts } from '../backup/format.ts'
-import { readBackup } from '../backup/read-backup.ts'
+import { readOnThread } from '../backup/reading-thread.ts'
 import { restoreBackup } from '../backup/restore-backup.ts'
 import { syncFolder } from '../backup/whole-file.ts'
 import { backUp } from '../backup/write-backup.ts'
@@ -126,13 +126,13 @@ async function move(
   const source = new Pool(onClose => old.connect({ applicationName: 'backup', onClose }), { size: 1 })
   // One connection holds the restore's lock, and the other does the work.
   const pool = new Pool(onClose => fresh.connect({ applicationName: 'restore', onClose }), { size: 2 })
-  const path = new WritePath(fresh, { workers, trialTraces: undefined, heapMiB }, log)
+  const path = new WritePath(fresh, { workers, trialTraces: undefined, heapMiB, isHasty: true }, log)
   const target = { pool, path, digestSecret: fresh.digestSecret }
   try {
     const { latest } = await source.run(sql => readSchemaState(sql))
     return await backUp(source, latest, async bytes => {
       const choice = { into: false, revokeKeys: false, systemUser, signal }
-      await restoreBackup(target, readBackup(bytes), { ...choice, onProgress: (n, of = 0) => onProgress(n, of) })
+      await restoreBackup(target, readOnThread(bytes), { ...choice, onProgress: (n, of = 0) => onProgress(n, of) })
     })
   } catch (error) {
     throw signal.aborted ? interrupted() : error

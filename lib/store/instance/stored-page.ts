@@ -17,6 +17,7 @@ import {
   TRACE_TEXT_COLUMNS
 } from '../../rows/columns.ts'
 import { renderCopiedRows, type TraceRows, textsOfRows } from '../../rows/copy-rows.ts'
+import type { Allocate } from '../../rows/thread-bytes.ts'
 import { FIELD_VALUES } from '../../schema/field-values.ts'
 import { UNASSIGNED } from '../../trace/environment.ts'
 import { PageFault, RowCursor } from './row-cursor.ts'
@@ -59,8 +60,11 @@ export interface CopiedTrace {
   readonly rows: TraceRows
 }
 
-/** Yields the traces of a page. Throws a PageFault at the first value that no backup contains. */
-export function* tracesInPage(page: StoredPage): Generator<CopiedTrace> {
+/**
+ * Yields the traces of a page, with rows in memory from `allocate`. Throws a PageFault at the first value that no
+ * backup contains.
+ */
+export function* tracesInPage(page: StoredPage, allocate: Allocate): Generator<CopiedTrace> {
   const traces = new RowCursor(page.traces, PAGE_COLUMNS.traces)
   const spans = new OwnedRows(page.spans, PAGE_COLUMNS.spans, checkSpan)
   const scores = new OwnedRows(page.scores, PAGE_COLUMNS.scores, checkScore)
@@ -83,7 +87,7 @@ export function* tracesInPage(page: StoredPage): Generator<CopiedTrace> {
       spanCount: own.spans.starts.length,
       estimatedBytes: traces.number('estimated_bytes') ?? 0,
       copied: { environment, keyId: traces.text('key_id'), ingestedAt: traces.time('ingested_at') },
-      rows: renderCopiedRows(trace, environment ?? '', { body: traces.from('id'), ...own })
+      rows: renderCopiedRows(trace, environment ?? '', { body: traces.from('id'), ...own }, allocate)
     }
   }
   if (!spans.isDone || !scores.isDone) throw new PageFault('has rows without a trace')
