@@ -36,7 +36,7 @@ export class Finder {
   #version: string | undefined
 
   /**
-   * Searches the texts of a trace, and calls `loading` if they must be loaded first. Returns undefined if the search was
+   * Searches the texts of a trace, and calls `loading` if they must be loaded first. Returns undefined if the search is
    * aborted.
    */
   async search(

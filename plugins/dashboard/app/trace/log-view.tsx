@@ -7,7 +7,7 @@ import { formatDuration } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 import { clockTime, type Zone } from '../ui/time.ts'
 import { VirtualRows } from '../ui/virtual-rows.tsx'
-import { Marks } from './marks.tsx'
+import { StepMarks } from './marks.tsx'
 import { usePreview } from './previews.tsx'
 import type { RowMark } from './step-marks.ts'
 import { inTime } from './turns.ts'
@@ -56,7 +56,7 @@ export function LogView({ outline, selected, hits, marks, zone, select }: Props)
               {span.status === 'error' && <Icon name="error" class="is-error" />}
               <b class="clip">{asLine(span.name, 120)}</b>
               <span class={`kind is-${span.kind}`}>{span.kind}</span>
-              <Marks mark={marks.get(span.id)} />
+              <StepMarks mark={marks.get(span.id)} />
               <span class="row-time">{formatDuration(span.durationMs)}</span>
             </span>
             <LogWords id={span.id} />

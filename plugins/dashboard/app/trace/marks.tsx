@@ -2,7 +2,7 @@ import { formatCounted } from '../ui/format.ts'
 import type { RowMark } from './step-marks.ts'
 
 /** Shows whether a step is a retry, and whether it ran in parallel with others. */
-export function Marks({ mark: { attempt, together } = {} }: { mark: RowMark | undefined }) {
+export function StepMarks({ mark: { attempt, together } = {} }: { mark: RowMark | undefined }) {
   return (
     <>
       {attempt !== undefined && (

@@ -9,7 +9,7 @@ import { formatCompact, formatCost, formatCounted, formatDuration, shortId } fro
 import { asLine } from '../ui/text.ts'
 import { VirtualRows } from '../ui/virtual-rows.tsx'
 import { hitsByRow } from './folded-hits.ts'
-import { Marks } from './marks.tsx'
+import { StepMarks } from './marks.tsx'
 import { usePreview } from './previews.tsx'
 import type { RowMark } from './step-marks.ts'
 import { TimeAxis } from './time-axis.tsx'
@@ -209,7 +209,7 @@ function SpanRow(props: RowProps) {
             {hits}
           </span>
         )}
-        <Marks mark={mark} />
+        <StepMarks mark={mark} />
         {isFolded && sums !== undefined ? (
           <span class="row-words">
             {formatCounted(sums.steps, 'step')}

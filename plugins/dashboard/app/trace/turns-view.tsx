@@ -13,7 +13,7 @@ import { formatCount, formatCounted, formatDuration } from '../ui/format.ts'
 import { Offscreen } from '../ui/offscreen.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
-import { Marks } from './marks.tsx'
+import { StepMarks } from './marks.tsx'
 import { Previews } from './previews.tsx'
 import type { RowMark } from './step-marks.ts'
 import { stepsOfTurns, type TraceWords, type Turn, type TurnStep, turnsOf } from './turns.ts'
@@ -164,7 +164,7 @@ function Action({ step: { span, text, error }, mark, selected, select, ...props 
     >
       {isFailed && <Icon name="error" class="is-error" />}
       <b>{asLine(span.name, 60)}</b>
-      <Marks mark={mark} />
+      <StepMarks mark={mark} />
       <span class={`clip ${error === '' ? 'soft' : 'is-error'}`}>{asLine(error === '' ? text : error, 300)}</span>
       <span class="row-time">{formatDuration(span.durationMs)}</span>
     </button>
