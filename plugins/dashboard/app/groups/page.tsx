@@ -183,7 +183,7 @@ function Pair({ slug, pair, query, zone, a, b, tables, addressOf }: PairProps) {
         {chart('rate', 'Error rate', 'share', formatPercent, ({ traces, errors }) =>
           traces.map((count, i) => rateOf(errors[i]!, count))
         )}
-        {chart('latency', 'Latency, p50', 'ms', formatDuration, ({ p50 }) => p50)}
+        {chart('latency', 'p50 duration', 'ms', formatDuration, ({ p50 }) => p50)}
         {chart('cost', 'Cost per trace', 'usd', formatCost, ({ costUsd, priced }) =>
           costUsd.map((cost, i) => (priced[i] === 0 ? null : cost / priced[i]!))
         )}

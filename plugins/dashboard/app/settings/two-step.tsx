@@ -7,8 +7,9 @@ import { loadSession, session } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { Button, LinkButton, MainButton } from '../ui/controls.tsx'
-import { Dialog, Field, FormDialog, Secret } from '../ui/dialog.tsx'
+import { Dialog, Field, FormDialog } from '../ui/dialog.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
+import { Secret } from '../ui/secret.tsx'
 
 type Asked =
   | { readonly what: 'enrol'; readonly secret: string; readonly address: string }

@@ -1,5 +1,7 @@
 /** Searches a trace in a separate worker, which is terminated if an expression takes too long. */
 
+import type { Outline } from '../contract.ts'
+import { at, read } from '../state/api.ts'
 import { startWorker } from '../state/start-worker.ts'
 import type { Hits } from './search.ts'
 
@@ -30,14 +32,46 @@ export class Finder {
   #worker: Worker | undefined
   #turn = 0
   #texts: Question | undefined
+  /** The trace, and the version of its outline, to which the texts belong. */
+  #version: string | undefined
 
-  /** Sets the texts to search from now on. */
-  take(url: string, names: Readonly<Record<string, string>>): void {
-    this.#texts = { kind: 'texts', url, names }
-    this.#worker?.postMessage(this.#texts)
+  /**
+   * Searches the texts of a trace, and calls `loading` if they must be loaded first. Returns undefined if the search is
+   * aborted.
+   */
+  async search(
+    slug: string,
+    { trace, spans, version }: Outline,
+    pattern: string,
+    signal: AbortSignal,
+    loading: () => void
+  ): Promise<Found | undefined> {
+    const place = { slug, traceId: trace.id }
+    const take = () => {
+      const url = new URL(`api/${at('p/:slug/traces/:traceId/texts', place)}`, document.baseURI).href
+      this.#texts = { kind: 'texts', url, names: Object.fromEntries(spans.map(({ id, name }) => [id, name])) }
+      this.#worker?.postMessage(this.#texts)
+      this.#version = `${trace.id} ${version}`
+    }
+    if (this.#version !== `${trace.id} ${version}`) {
+      loading()
+      take()
+    }
+    let answer = await this.#find(pattern)
+    if (answer.failed && !signal.aborted) {
+      // If the server is unreachable, this read waits until the server is reachable again. If the session has ended,
+      // the read prompts the user to sign in.
+      const outline = at('p/:slug/traces/:traceId/outline', place, `version=${encodeURIComponent(version)}`)
+      await read(outline, { signal })
+      take()
+      answer = await this.#find(pattern)
+    }
+    if (signal.aborted) return undefined
+    if (answer.failed) throw new Error('The trace’s texts could not be loaded.')
+    return answer
   }
 
-  find(pattern: string): Promise<Found> {
+  #find(pattern: string): Promise<Found> {
     const turn = ++this.#turn
     this.#worker ??= this.#start()
     const worker = this.#worker

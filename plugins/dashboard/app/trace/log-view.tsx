@@ -7,7 +7,9 @@ import { formatDuration } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 import { clockTime, type Zone } from '../ui/time.ts'
 import { VirtualRows } from '../ui/virtual-rows.tsx'
+import { StepMarks } from './marks.tsx'
 import { usePreview } from './previews.tsx'
+import type { RowMark } from './step-marks.ts'
 import { inTime } from './turns.ts'
 
 const ROW_PX = 46
@@ -16,11 +18,12 @@ interface Props {
   readonly outline: Outline
   readonly selected: string
   readonly hits: ReadonlyMap<string, number> | undefined
+  readonly marks: ReadonlyMap<string, RowMark>
   readonly zone: Zone
   select(key: string): void
 }
 
-export function LogView({ outline, selected, hits, zone, select }: Props) {
+export function LogView({ outline, selected, hits, marks, zone, select }: Props) {
   const spans = useMemo(() => inTime(outline.spans), [outline.spans])
   return (
     <VirtualRows
@@ -53,6 +56,7 @@ export function LogView({ outline, selected, hits, zone, select }: Props) {
               {span.status === 'error' && <Icon name="error" class="is-error" />}
               <b class="clip">{asLine(span.name, 120)}</b>
               <span class={`kind is-${span.kind}`}>{span.kind}</span>
+              <StepMarks mark={marks.get(span.id)} />
               <span class="row-time">{formatDuration(span.durationMs)}</span>
             </span>
             <LogWords id={span.id} />

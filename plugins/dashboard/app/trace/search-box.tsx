@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Outline } from '../contract.ts'
-import { at, errorMessageOf, read } from '../state/api.ts'
+import { errorMessageOf } from '../state/api.ts'
 import { loadPart } from '../state/lazy-part.ts'
 import { Icon } from '../ui/controls.tsx'
 import { formatCounted } from '../ui/format.ts'
@@ -23,9 +23,7 @@ const loadFinder = () => loadPart(() => import('./finder.ts'))
 
 export function SearchBox({ slug, outline, text, setText, found, next }: Props) {
   const finder = useRef<Finder | undefined>(undefined)
-  const taken = useRef<string | undefined>(undefined)
   const [said, setSaid] = useState('')
-  const version = `${outline.trace.id} ${outline.version}`
   useEffect(() => () => finder.current?.end(), [])
   useEffect(() => {
     if (text === '') {
@@ -36,29 +34,9 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
     const stop = new AbortController()
     const look = async () => {
       finder.current ??= new (await loadFinder()).Finder()
-      const trace = { slug, traceId: outline.trace.id }
-      const take = () => {
-        const url = new URL(`api/${at('p/:slug/traces/:traceId/texts', trace)}`, document.baseURI).href
-        finder.current!.take(url, Object.fromEntries(outline.spans.map(({ id, name }) => [id, name])))
-        taken.current = version
-      }
-      if (taken.current !== version) {
-        setSaid('loading…')
-        take()
-      }
-      let answer = await finder.current.find(text)
-      if (answer.failed && !stop.signal.aborted) {
-        // If the server is unreachable, this read waits until the server is reachable again. If the session has ended,
-        // the read prompts the user to sign in.
-        await read(at('p/:slug/traces/:traceId/outline', trace, `version=${encodeURIComponent(outline.version)}`), {
-          signal: stop.signal
-        })
-        take()
-        answer = await finder.current.find(text)
-      }
-      if (stop.signal.aborted) return
-      const { hits, ms, failed } = answer
-      if (failed) throw new Error('The trace’s texts could not be loaded.')
+      const answer = await finder.current.search(slug, outline, text, stop.signal, () => setSaid('loading…'))
+      if (answer === undefined) return
+      const { hits, ms } = answer
       const total = hits.reduce((sum, { count }) => sum + count, 0)
       setSaid(
         total === 0
@@ -76,7 +54,7 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
       clearTimeout(timer)
       stop.abort()
     }
-  }, [text, version])
+  }, [text, outline.trace.id, outline.version])
   return (
     <search class="find">
       <Icon name="search" />

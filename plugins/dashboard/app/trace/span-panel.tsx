@@ -110,7 +110,7 @@ export function SpanPanel(props: Props) {
           <fieldset class="switch" aria-label="Texts">
             {(['rendered', 'text'] as const).map(each => (
               <button key={each} type="button" aria-pressed={texts === each} onClick={() => prefer({ texts: each })}>
-                {each === 'rendered' ? 'Formatted' : 'Plain'}
+                {each === 'rendered' ? 'Formatted' : 'Raw'}
               </button>
             ))}
           </fieldset>

@@ -43,7 +43,7 @@ interface Props {
 export function SpansPane(props: Props) {
   const { slug, outline, isPart, view, selected, hits, zone, text, setView, setText, found, nextHit, select } = props
   const later = usePart(loadLater, view !== 'tree')
-  const shown = { outline, selected, hits, select }
+  const shown = { outline, selected, hits, marks: props.marks, select }
   return (
     <section class="pane" aria-label="Spans of the trace">
       <div class="pane-bar">
@@ -70,7 +70,6 @@ export function SpansPane(props: Props) {
           root={props.root}
           critical={props.critical}
           sums={props.sums}
-          marks={props.marks}
           frame={props.frame}
           fold={props.fold}
         />

@@ -19,6 +19,30 @@ import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { fullTime, type Zone } from '../ui/time.ts'
 
+export type TraceDialogName = 'about' | 'metadata' | 'compare' | 'delete'
+
+interface DialogProps extends AboutProps {
+  readonly which: TraceDialogName
+  /** The metadata to edit, as a JSON string. */
+  readonly metadata: string
+  /** Address of the list of traces. */
+  readonly list: string
+  changed(): void
+}
+
+export function TraceDialog({ which, metadata, list, changed, ...props }: DialogProps) {
+  switch (which) {
+    case 'about':
+      return <AboutDialog {...props} />
+    case 'metadata':
+      return <MetadataDialog {...props} text={metadata} changed={changed} />
+    case 'compare':
+      return <CompareDialog {...props} />
+    default:
+      return <DeleteDialog {...props} list={list} />
+  }
+}
+
 interface AboutProps {
   readonly slug: string
   readonly trace: Outline['trace']
@@ -28,7 +52,7 @@ interface AboutProps {
 }
 
 /** Shows a trace's metadata and how it was stored. The visitor selects which values the heads of all traces show. */
-export function AboutDialog({ slug, trace, zone, edit, onClose }: AboutProps) {
+function AboutDialog({ slug, trace, zone, edit, onClose }: AboutProps) {
   const { metadata } = useStore(preferences)
   const chosen = metadata[slug] ?? []
   const leaves = metadataLeaves(trace.metadata)
@@ -96,7 +120,7 @@ function Stored({ trace, zone }: { trace: Outline['trace']; zone: Zone }) {
 
 interface MetadataProps {
   readonly slug: string
-  readonly traceId: string
+  readonly trace: Outline['trace']
   /** The current metadata as a JSON string. */
   readonly text: string
   onClose(): void
@@ -104,14 +128,16 @@ interface MetadataProps {
 }
 
 /** Edits metadata. Fields are added or replaced, as in the API. Numbers keep their digits as typed. */
-export function MetadataDialog({ slug, traceId, text, onClose, changed }: MetadataProps) {
+function MetadataDialog({ slug, trace, text, onClose, changed }: MetadataProps) {
   const [before] = useState(() => writeIndented(parseExactly(text)))
   const [after, setAfter] = useState(before)
   const save = async () => {
     const patch = metadataChanges(before, after)
     if (patch === undefined) return onClose()
     const body = `{"metadata":${patch}}`
-    const { changed: isChanged } = await write('PATCH', at('p/:slug/traces/:traceId', { slug, traceId }), { body })
+    const { changed: isChanged } = await write('PATCH', at('p/:slug/traces/:traceId', { slug, traceId: trace.id }), {
+      body
+    })
     tell(isChanged ? 'Metadata changed' : 'Nothing to change')
     changed()
     onClose()
@@ -159,14 +185,21 @@ function squeeze(text: string): string {
 }
 
 interface DeleteProps {
+  readonly slug: string
   readonly trace: Outline['trace']
+  /** Address of the page to show after the deletion. */
+  readonly list: string
   onClose(): void
-  onDelete(): Promise<void>
 }
 
-export function DeleteDialog({ trace, onClose, onDelete }: DeleteProps) {
+function DeleteDialog({ slug, trace, list, onClose }: DeleteProps) {
+  const erase = async () => {
+    await write('DELETE', at('p/:slug/traces/:traceId', { slug, traceId: trace.id }))
+    tell('Trace deleted')
+    go(list)
+  }
   return (
-    <FormDialog title="Delete this trace?" submit="Delete trace" danger onClose={onClose} onSubmit={onDelete}>
+    <FormDialog title="Delete this trace?" submit="Delete trace" danger onClose={onClose} onSubmit={erase}>
       <p>
         This deletes <b>{asLine(trace.name, 100)}</b>, its {formatCounted(trace.spanCount, 'span')} and all its scores.
         This cannot be undone.
@@ -189,7 +222,7 @@ interface CompareProps {
 }
 
 /** Selects the trace to compare with: the previous trace of the same name, or any trace by id. */
-export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
+function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
   const [id, setId] = useState('')
   // `to` is inclusive, so the first results include the trace itself.
   const query = new URLSearchParams({ name: trace.name, to: trace.startedAt, limit: '5' })

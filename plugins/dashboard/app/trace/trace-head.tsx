@@ -7,9 +7,9 @@ import { messagesAsText } from '../content/message.ts'
 import type { ShownTotals } from '../content/span-sums.ts'
 import { TRACE_ROW } from '../content/span-tree.ts'
 import type { Outline } from '../contract.ts'
-import { at, errorMessageOf, fetchText, write } from '../state/api.ts'
+import { at, errorMessageOf, fetchText } from '../state/api.ts'
 import { useDialogPart } from '../state/lazy-part.ts'
-import { go, serverAddress } from '../state/navigation.ts'
+import { serverAddress } from '../state/navigation.ts'
 import { pathOf } from '../state/route.ts'
 import { may, session } from '../state/session.ts'
 import { copy, tell } from '../state/toasts.ts'
@@ -18,6 +18,7 @@ import { Menu } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
 import { loadLater } from './load-later.ts'
+import type { TraceDialogName } from './trace-dialogs.tsx'
 import { TraceFacts } from './trace-facts.tsx'
 
 const loadLinks = () => import('./public-links.tsx')
@@ -38,7 +39,7 @@ interface Props {
 
 export function TraceHead(props: Props) {
   const { slug, outline, selected, list, zone, neighbour, annotate, changed } = props
-  const [dialog, setDialog] = useState<'about' | 'metadata' | 'compare' | 'delete' | 'link' | undefined>()
+  const [dialog, setDialog] = useState<TraceDialogName | 'link' | undefined>()
   const [metadata, setMetadata] = useState('{}')
   const close = () => setDialog(undefined)
   const dialogs = useDialogPart(loadLater, dialog !== undefined && dialog !== 'link', close)
@@ -126,33 +127,20 @@ export function TraceHead(props: Props) {
         </div>
       </div>
       <TraceFacts {...props} about={() => setDialog('about')} />
-      {dialog === 'about' && dialogs !== undefined && (
-        <dialogs.AboutDialog
-          slug={slug}
-          trace={trace}
-          zone={zone}
-          edit={may(slug, 'member') ? () => void edit().catch(fail) : undefined}
-          onClose={close}
-        />
-      )}
-      {dialog === 'metadata' && dialogs !== undefined && (
-        <dialogs.MetadataDialog slug={slug} traceId={trace.id} text={metadata} onClose={close} changed={changed} />
-      )}
       {dialog === 'link' && links !== undefined && (
         <links.PublicLinks slug={slug} traceId={trace.id} zone={zone} onClose={close} />
       )}
-      {dialog === 'compare' && dialogs !== undefined && (
-        <dialogs.CompareDialog slug={slug} trace={trace} zone={zone} onClose={close} />
-      )}
-      {dialog === 'delete' && dialogs !== undefined && (
-        <dialogs.DeleteDialog
+      {dialog !== undefined && dialog !== 'link' && dialogs !== undefined && (
+        <dialogs.TraceDialog
+          which={dialog}
+          slug={slug}
           trace={trace}
+          zone={zone}
+          metadata={metadata}
+          edit={may(slug, 'member') ? () => void edit().catch(fail) : undefined}
+          list={`${base}${list ?? ''}`}
           onClose={close}
-          onDelete={async () => {
-            await write('DELETE', path)
-            tell('Trace deleted')
-            go(`${base}${list ?? ''}`)
-          }}
+          changed={changed}
         />
       )}
     </header>

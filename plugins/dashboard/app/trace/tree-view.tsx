@@ -9,6 +9,7 @@ import { formatCompact, formatCost, formatCounted, formatDuration, shortId } fro
 import { asLine } from '../ui/text.ts'
 import { VirtualRows } from '../ui/virtual-rows.tsx'
 import { hitsByRow } from './folded-hits.ts'
+import { StepMarks } from './marks.tsx'
 import { usePreview } from './previews.tsx'
 import type { RowMark } from './step-marks.ts'
 import { TimeAxis } from './time-axis.tsx'
@@ -208,7 +209,7 @@ function SpanRow(props: RowProps) {
             {hits}
           </span>
         )}
-        {mark !== undefined && <Marks mark={mark} />}
+        <StepMarks mark={mark} />
         {isFolded && sums !== undefined ? (
           <span class="row-words">
             {formatCounted(sums.steps, 'step')}
@@ -238,25 +239,6 @@ function Words({ id }: { id: string | undefined }) {
     <span class={`row-words ${preview.error === '' ? '' : 'is-error'}`} title={text}>
       {text}
     </span>
-  )
-}
-
-function Marks({ mark: { attempt, together } }: { mark: RowMark }) {
-  return (
-    <>
-      {attempt !== undefined && (
-        <span class="step-mark" title="The same call failed before">
-          attempt {attempt}
-        </span>
-      )}
-      {together !== undefined && (
-        <span class="step-mark" title={`Ran in parallel with ${formatCounted(together - 1, 'other step')}`}>
-          <span aria-hidden="true">∥</span>
-          <span class="unseen">parallel, </span>
-          {together}
-        </span>
-      )}
-    </>
   )
 }
 

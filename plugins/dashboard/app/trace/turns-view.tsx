@@ -13,7 +13,9 @@ import { formatCount, formatCounted, formatDuration } from '../ui/format.ts'
 import { Offscreen } from '../ui/offscreen.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
+import { StepMarks } from './marks.tsx'
 import { Previews } from './previews.tsx'
+import type { RowMark } from './step-marks.ts'
 import { stepsOfTurns, type TraceWords, type Turn, type TurnStep, turnsOf } from './turns.ts'
 
 interface Props {
@@ -21,6 +23,7 @@ interface Props {
   readonly outline: Outline
   readonly selected: string
   readonly hits: ReadonlyMap<string, number> | undefined
+  readonly marks: ReadonlyMap<string, RowMark>
   select(key: string): void
 }
 
@@ -28,7 +31,7 @@ interface Props {
 const PORTION = 100
 const TURN_PX = 220
 
-export function TurnsView({ slug, outline, selected, hits, select }: Props) {
+export function TurnsView({ slug, outline, selected, hits, marks, select }: Props) {
   const traceId = outline.trace.id
   const previews = useMemo(() => new Previews({ slug, traceId }, 'long'), [slug, traceId])
   const steps = useMemo(() => stepsOfTurns(outline.spans), [outline.spans])
@@ -58,7 +61,7 @@ export function TurnsView({ slug, outline, selected, hits, select }: Props) {
     <section class="rows turns" id="spans" tabIndex={0} aria-label="Turns">
       {turns.map((turn, i) => (
         <Offscreen key={turn.key} {...(i > 5 && { estimate: TURN_PX })}>
-          <TurnView turn={turn} number={i + 1} selected={selected} hits={hits} select={select} />
+          <TurnView turn={turn} number={i + 1} selected={selected} hits={hits} marks={marks} select={select} />
         </Offscreen>
       ))}
       {error !== undefined ? (
@@ -88,7 +91,7 @@ interface TurnProps extends Omit<Props, 'slug' | 'outline'> {
   readonly number: number
 }
 
-function TurnView({ turn, number, selected, hits, select }: TurnProps) {
+function TurnView({ turn, number, selected, hits, marks, select }: TurnProps) {
   const { key, prompt, actions, answer } = turn
   const failures = actions.filter(({ span }) => span.status === 'error').length
   const calls = actions.filter(({ span }) => span.kind === 'tool' || span.kind === 'retriever').length
@@ -117,7 +120,14 @@ function TurnView({ turn, number, selected, hits, select }: TurnProps) {
         </button>
       )}
       {actions.map(action => (
-        <Action key={action.span.id} step={action} class={step(action.span.id)} selected={selected} select={select} />
+        <Action
+          key={action.span.id}
+          step={action}
+          class={step(action.span.id)}
+          mark={marks.get(action.span.id)}
+          selected={selected}
+          select={select}
+        />
       ))}
       {answer !== undefined && (
         <button
@@ -138,11 +148,12 @@ function TurnView({ turn, number, selected, hits, select }: TurnProps) {
 interface ActionProps {
   readonly step: TurnStep
   readonly class: string
+  readonly mark: RowMark | undefined
   readonly selected: string
   select(key: string): void
 }
 
-function Action({ step: { span, text, error }, selected, select, ...props }: ActionProps) {
+function Action({ step: { span, text, error }, mark, selected, select, ...props }: ActionProps) {
   const isFailed = span.status === 'error'
   return (
     <button
@@ -153,6 +164,7 @@ function Action({ step: { span, text, error }, selected, select, ...props }: Act
     >
       {isFailed && <Icon name="error" class="is-error" />}
       <b>{asLine(span.name, 60)}</b>
+      <StepMarks mark={mark} />
       <span class={`clip ${error === '' ? 'soft' : 'is-error'}`}>{asLine(error === '' ? text : error, 300)}</span>
       <span class="row-time">{formatDuration(span.durationMs)}</span>
     </button>

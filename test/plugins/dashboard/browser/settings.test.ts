@@ -237,7 +237,7 @@ t.test('in a browser', async t => {
     const address = `${url}/app/p/default/traces/${id}?span=${spans[1]}`
     await page.open(address)
     await page.untilText('You are careful.', '.message')
-    await page.click('.tabs button', 'Plain')
+    await page.click('.tabs button', 'Raw')
     await page.untilText('You are **careful**.', '.message')
     await page.click('.pane-bar button', 'Log')
     await page.until("!!document.querySelector('.rows.log')")

@@ -58,7 +58,8 @@ t.test("a trace's page", async t => {
       'src/b.ts'
     ])
     t.same(await textsOf(page, '.row:has(.step-mark) .row-words'), ['npm test', 'src/a.ts', 'src/b.ts'])
-    t.same(await textsOf(page, '.row .step-mark'), ['attempt 2', '∥parallel, 2', '∥parallel, 2'])
+    const marks = ['attempt 2', '∥parallel, 2', '∥parallel, 2']
+    t.same(await textsOf(page, '.row .step-mark'), marks)
     t.same(await page.violations(), [])
 
     await page.press('e')
@@ -73,6 +74,16 @@ t.test("a trace's page", async t => {
     await page.open(`${service.pages}/traces/${id}?span=${third}`)
     await page.untilText('if x:', '.plain-value pre.is-code')
     t.same(await textsOf(page, '#tab-panel .role'), [])
+
+    // The other views show the same marks.
+    await page.click('.switch button', 'Log')
+    await page.untilText('npm test', '.log-preview')
+    t.same(await textsOf(page, '.log .step-mark'), marks)
+    await page.click('.switch button', 'Turns')
+    await page.untilText('npm test', '.turn-action')
+    t.same(await textsOf(page, '.turn-action .step-mark'), marks)
+    await page.click('.switch button', 'Tree')
+    await page.untilText('npm test', '.row-words')
 
     // A collapsed row has the sums of the steps below it.
     await page.press('[')

@@ -250,7 +250,7 @@ t.test('in a browser', async t => {
     await page.untilText('slow', '.row')
     await page.press('f')
     await page.type('/(a+)+$/')
-    await page.untilText('This expression takes too long', '.said')
+    await page.untilText('This regular expression takes too long', '.said')
     await page.evaluate("document.getElementById('find').select()")
     await page.type('/a{60}!/')
     await page.untilText('1 match in 1 span', '.said')
