@@ -126,7 +126,7 @@ function DeleteDialog({ slug, query, onClose, changed }: Props) {
   const count = formatCounted(ids.length, 'trace')
   return (
     <FormDialog title={`Delete ${count}?`} submit={`Delete ${count}`} danger onClose={onClose} onSubmit={remove}>
-      <p>Deletes all traces that match the filters now, with their spans and scores. This cannot be undone.</p>
+      <p>This deletes all traces that match the filters now, with their spans and scores. This cannot be undone.</p>
       <TypedConfirmation wanted={ids.length} value={typed} set={setTyped} />
       <p role="status">{said}</p>
     </FormDialog>

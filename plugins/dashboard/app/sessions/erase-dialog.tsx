@@ -57,12 +57,12 @@ export function EraseDialog({ slug, target, onClose }: Props) {
   return (
     <FormDialog title={title} submit={`Erase ${kind}`} danger onClose={onClose} onSubmit={remove}>
       <p>
-        This deletes {allOf(count)} of this {kind} in this project, from any time, with {count === 1 ? 'its' : 'their'}{' '}
-        inputs, outputs, spans and scores. This cannot be undone.
+        This deletes {allOf(count)} of this {kind} in this project, from any time, including all inputs, outputs, spans
+        and scores. This cannot be undone.
       </p>
       <p class="soft">
         Existing backups still contain these traces until you delete the backups. The audit log records who erased them,
-        when, how many, and the id of the {kind}.
+        when, how many, and the {kind}’s ID.
       </p>
       <TypedConfirmation wanted={id} value={typed} set={setTyped} />
       <p role="status">{said}</p>
