@@ -50,7 +50,8 @@ export default function audit(app: App): void {
       const wanted = { accountId, group, before, limit: FILE_ENTRIES }
       const rows = await sql.read(each => readAuditPage(each, wanted), request)
       const lines = rows.map(row => `${JSON.stringify(describeEntry(row))}\n`)
-      const headers = { 'Content-Disposition': `attachment; filename="audit-${request.params.slug}.ndjson"` }
+      const name = `spoor-${request.params.slug}-audit-${new Date().toISOString().slice(0, 10)}.ndjson`
+      const headers = { 'Content-Disposition': `attachment; filename="${name}"` }
       return { headers, body: new Content(NDJSON, lines.join('')) }
     }
   })

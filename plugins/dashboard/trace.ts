@@ -52,7 +52,9 @@ export default function trace(app: App, noteView: NoteView): void {
       const { project, traceId, query } = request
       const body = await readWhole(app, project.id, traceId, DETAIL_PARTS, request)
       await noteView(request)
-      const disposition = { 'Content-Disposition': `attachment; filename="trace-${traceId}.json"` }
+      const disposition = {
+        'Content-Disposition': `attachment; filename="spoor-${request.params.slug}-trace-${traceId}.json"`
+      }
       return { ...(query.download !== undefined && { headers: disposition }), body }
     }
   })

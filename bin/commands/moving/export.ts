@@ -244,9 +244,8 @@ async function readTable({ rows, columns }: Extract<Form, { as: 'table' }>): Pro
   const unknown = columns?.find((name, i) => !isKnown(name) || columns.indexOf(name) !== i)
   if (unknown !== undefined) {
     const rule = isKnown(unknown) ? 'repeats a column' : `does not match any column of ${rows}`
-    throw new UsageError(
-      `--columns ${rule}: ${JSON.stringify(unknown)}. The columns are ${known.join(', ')}${rows === 'traces' ? ' and score:NAME' : ''}`
-    )
+    const all = rows === 'traces' ? [...known, 'score:NAME'] : known
+    throw new UsageError(`--columns ${rule}: ${JSON.stringify(unknown)}. The columns are ${all.join(', ')}`)
   }
   return tableOf(rows, columns)
 }

@@ -180,7 +180,7 @@ t.test('pages cover every entry once, and the file has the same entries', async 
   const file = await owner.ask('GET', 'p/default/audit-file')
   t.match(file.headers, {
     'content-type': 'application/x-ndjson',
-    'content-disposition': 'attachment; filename="audit-default.ndjson"'
+    'content-disposition': `attachment; filename="spoor-default-audit-${new Date().toISOString().slice(0, 10)}.ndjson"`
   })
   t.same(
     file.text

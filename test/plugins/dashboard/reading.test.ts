@@ -57,7 +57,7 @@ t.test('lists, details and refusals equal those of the API, byte for byte', asyn
   }
   const download = await ask('GET', `${P}/traces/${id}?download=1`)
   t.equal(download.text, (await call('GET', `/api/v1/traces/${id}`)).text)
-  t.equal(download.headers['content-disposition'], `attachment; filename="trace-${id}.json"`)
+  t.equal(download.headers['content-disposition'], `attachment; filename="spoor-default-trace-${id}.json"`)
 })
 
 t.test('existing traces are returned by their ids', async t => {

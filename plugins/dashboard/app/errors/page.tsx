@@ -144,16 +144,14 @@ function Failures({ slug, list, history, env, sort, zone, setSort, more }: Failu
         {fresh > 0 && `, ${formatCount(fresh)} new`}.{counts.passedOn > 0 && ` ${repeating(counts.passedOn)}`}
         {reached !== null && (
           <>
-            {` Examined back to ${shortTime(reached, zone, now)}; older traces are not counted yet.`}{' '}
-            <button type="button" class="link" onClick={more}>
-              Examine older traces
-            </button>
+            {` Counted back to ${shortTime(reached, zone, now)}; older traces are not included yet.`}{' '}
+            <LinkButton onClick={more}>Count older traces</LinkButton>
           </>
         )}
         {knownSince && (
           <>
-            {` First seen is known back to ${shortTime(knownSince, zone, now)}.`}{' '}
-            <LinkButton onClick={history.more}>Examine older traces</LinkButton>
+            {` “First seen” covers traces back to ${shortTime(knownSince, zone, now)}.`}{' '}
+            <LinkButton onClick={history.more}>Search older traces</LinkButton>
           </>
         )}
       </p>
@@ -206,7 +204,7 @@ function Row({ slug, group, list, history, env, zone, now }: RowProps) {
                 {history?.reached ? `new since ${shortTime(history.reached, zone, now)}` : 'new'}
               </span>
             )}
-            {passedOn === count && <span class="soft small">passed on from a failed child</span>}
+            {passedOn === count && <span class="soft small">repeats a child’s failure</span>}
           </span>
           <span class="failure-message" title={example.message === null ? undefined : asLine(example.message, 500)}>
             {type !== null && <b>{asLine(type, 80)} </b>}

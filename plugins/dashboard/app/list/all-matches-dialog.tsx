@@ -7,7 +7,7 @@ import { save, tell } from '../state/toasts.ts'
 import { Button } from '../ui/controls.tsx'
 import { Dialog, FormDialog } from '../ui/dialog.tsx'
 import { formatCount, formatCounted } from '../ui/format.ts'
-import { requireTyped, TypedNumber } from '../ui/typed-number.tsx'
+import { requireTyped, TypedConfirmation } from '../ui/typed-confirmation.tsx'
 import { deleteAll, findAllIds, fixed, readTable, readWholeTraces } from './all-matches.ts'
 import { downloadName, filterText } from './download-name.ts'
 
@@ -126,8 +126,8 @@ function DeleteDialog({ slug, query, onClose, changed }: Props) {
   const count = formatCounted(ids.length, 'trace')
   return (
     <FormDialog title={`Delete ${count}?`} submit={`Delete ${count}`} danger onClose={onClose} onSubmit={remove}>
-      <p>Deletes all traces that match the filters now, with their spans and scores. This cannot be undone.</p>
-      <TypedNumber count={ids.length} value={typed} set={setTyped} />
+      <p>This deletes all traces that match the filters now, with their spans and scores. This cannot be undone.</p>
+      <TypedConfirmation wanted={ids.length} value={typed} set={setTyped} />
       <p role="status">{said}</p>
     </FormDialog>
   )

@@ -12,7 +12,7 @@ export const COLUMNS: readonly ListColumn[] = [
   { name: 'status', title: 'Status' },
   { name: 'started', title: 'Started' },
   { name: 'ended', title: 'Ended' },
-  { name: 'latency', title: 'Latency', number: true },
+  { name: 'latency', title: 'Duration', number: true },
   { name: 'model', title: 'Model' },
   { name: 'provider', title: 'Provider' },
   { name: 'input', title: 'Tokens in', number: true },

@@ -8,6 +8,7 @@ import { presentTime } from '../state/preferences.ts'
 import { LinkButton } from '../ui/controls.tsx'
 import { formatCost, formatCount, formatCounted, formatDuration } from '../ui/format.ts'
 import { shortTime, type Zone } from '../ui/time.ts'
+import { SORT_NAMES } from './trace-table.tsx'
 import { unlistedBy } from './unlisted.ts'
 
 interface Props {
@@ -24,7 +25,6 @@ interface Props {
 export function ListNotes(props: Props) {
   const { page, query, zone } = props
   const lack = page.index === null ? '' : lackOf(page.index, zone)
-  const unlisted = unlistedBy(query)
   return (
     <>
       {(page.reached !== null || lack !== '') && (
@@ -33,7 +33,7 @@ export function ListNotes(props: Props) {
           {lack !== '' && <Indexing {...props} lack={lack} />}
         </p>
       )}
-      {unlisted !== undefined && <Unlisted {...props} unlisted={unlisted} />}
+      {query.sort !== 'newest' && <Order {...props} />}
     </>
   )
 }
@@ -100,16 +100,25 @@ function lackOf({ backTo, isFilled, waiting, partlyIndexed }: NonNullable<TraceP
     .join(' ')
 }
 
-/** Says that the order leaves traces out, with their number if it can be counted, and links to them. */
-function Unlisted({ slug, query, base, unlisted }: Props & { readonly unlisted: ListQuery }) {
-  const asked = { ...unlisted, cols: [] }
-  const { value, error } = useLoad(`unlisted ${slug} ${writeQuery(asked)}`, signal =>
-    read(at('p/:slug/trace-count', { slug }, toServer(asked, presentTime())), { signal })
+/**
+ * Names the order, and says that it leaves traces out, with their number if it can be counted. The order is named so
+ * that the line has its place before the number arrives.
+ */
+function Order({ slug, query, base }: Props) {
+  const unlisted = unlistedBy(query)
+  const asked = unlisted && { ...unlisted, cols: [] }
+  const { value, error } = useLoad(asked && `unlisted ${slug} ${writeQuery(asked)}`, signal =>
+    read(at('p/:slug/trace-count', { slug }, toServer(asked!, presentTime())), { signal })
   )
-  if (error === undefined && (value === undefined || (value.traces === 0 && !value.isMore))) return null
+  const isKnown = value !== undefined ? value.traces > 0 || value.isMore : error !== undefined
   return (
     <p class="soft far" role="status">
-      {unlistedText(query.sort === 'costliest', value)} <a href={`${base}${writeQuery(unlisted)}`}>Show them</a>
+      {`${capitalised(SORT_NAMES[query.sort])}. `}
+      {unlisted !== undefined && isKnown && (
+        <>
+          {unlistedText(query.sort === 'costliest', value)} <a href={`${base}${writeQuery(unlisted)}`}>Show them</a>
+        </>
+      )}
     </p>
   )
 }
@@ -117,9 +126,12 @@ function Unlisted({ slug, query, base, unlisted }: Props & { readonly unlisted: 
 function unlistedText(isByCost: boolean, count: { traces: number; isMore: boolean } | undefined): string {
   const { traces = 0, isMore = false } = count ?? {}
   const some = traces === 0 ? '' : `${formatCount(traces)}${isMore ? '+' : ''} `
-  const [noun, verb] = traces === 1 && !isMore ? ['trace', 'is'] : ['traces', 'are']
-  const sentence = isByCost
-    ? `${some}${noun} without a cost of ${verb === 'is' ? 'its' : 'their'} own ${verb} not listed.`
-    : `${some}running ${noun} ${verb} not listed.`
-  return sentence.replace(/^./, first => first.toUpperCase())
+  const [noun, verb, own] = traces === 1 && !isMore ? ['trace', 'is', 'its'] : ['traces', 'are', 'their']
+  return capitalised(
+    isByCost
+      ? `${some}${noun} without a cost of ${own} own ${verb} not listed.`
+      : `${some}running ${noun} ${verb} not listed.`
+  )
 }
+
+const capitalised = (text: string): string => text.replace(/^./, first => first.toUpperCase())

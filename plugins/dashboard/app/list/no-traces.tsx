@@ -10,13 +10,13 @@ export function NoTraces({ slug, keys }: { slug: string; keys: string }) {
     <div class="empty">
       <h2>No traces yet</h2>
       <p>
-        Record one with a key for this project (<a href={keys}>create a key</a>). It appears here at once.
+        Record one with a key for this project (<a href={keys}>create a key</a>). It appears here right away.
       </p>
       <Code text={curlOfFirstTrace(address, new Date())} />
       <p>Applications that use OpenTelemetry need no code, only the endpoint and a key:</p>
       <Code text={otlpVariables(address)} />
       <p>
-        The <a href="../docs">guide</a> covers TypeScript, Python and others. On the server,{' '}
+        The <a href="../docs">guide</a> covers TypeScript, Python and more. On the server,{' '}
         <code>spoor demo --project {slug}</code> records examples.
       </p>
     </div>

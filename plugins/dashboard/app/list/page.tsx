@@ -212,7 +212,12 @@ export function ListPage({ slug }: { slug: string }) {
         (isNew
           ? noTraces && <noTraces.NoTraces slug={slug} keys={pathOf({ page: 'settings', slug, tab: 'keys' })} />
           : noMatches && <noMatches.NoMatches what="traces" query={query} hint={page.hint} change={change} />)}
-      {isPartial && notes && <notes.ListNotes {...{ slug, page, query, zone, base, refresh }} />}
+      {isPartial &&
+        (notes ? (
+          <notes.ListNotes {...{ slug, page, query, zone, base, refresh }} />
+        ) : (
+          query.sort !== 'newest' && <p class="far">&nbsp;</p>
+        ))}
       {live.waiting > 0 && (
         <button type="button" class="arrived" onClick={live.show}>
           {live.waiting} new

@@ -8,7 +8,7 @@ import { save, tell } from '../state/toasts.ts'
 import { Button, ButtonLink, LinkButton } from '../ui/controls.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
 import { formatCounted } from '../ui/format.ts'
-import { requireTyped, TypedNumber } from '../ui/typed-number.tsx'
+import { requireTyped, TypedConfirmation } from '../ui/typed-confirmation.tsx'
 import { downloadName } from './download-name.ts'
 import type { Selected } from './selection.ts'
 
@@ -81,7 +81,7 @@ export function Selection({ slug, traces, selection, changed }: Props) {
           onSubmit={remove}
         >
           <p>Their spans and scores are deleted too. This cannot be undone.</p>
-          <TypedNumber count={ids.length} value={typed} set={setTyped} />
+          <TypedConfirmation wanted={ids.length} value={typed} set={setTyped} />
         </FormDialog>
       )}
     </div>

@@ -39,7 +39,7 @@ interface Props {
 
 /** Sort order of each column that the server can sort by. */
 const SORTED: Readonly<Record<string, ListSort>> = { started: 'newest', latency: 'slowest', cost: 'costliest' }
-const SORT_NAMES: Readonly<Record<ListSort, string>> = {
+export const SORT_NAMES: Readonly<Record<ListSort, string>> = {
   newest: 'newest first',
   slowest: 'slowest first',
   costliest: 'most expensive first'
@@ -193,7 +193,7 @@ type Steps = NonNullable<TracePage['details'][string]['steps']>
 function StatedOrSum({ stated, sum }: { stated: string | undefined; sum: string | undefined }) {
   if (stated !== undefined) return stated
   if (sum === undefined) return <span class="soft">{NONE}</span>
-  return <span title="Sum of its steps. The trace itself reports no value.">≈ {sum}</span>
+  return <span title="Sum of the steps. The trace itself reports no value.">≈ {sum}</span>
 }
 
 function Tokens({ trace, steps, part }: { trace: TraceListItem; steps: Steps | undefined; part: keyof TokenUsage }) {

@@ -51,8 +51,11 @@ export function GroupsTable(props: Props) {
   const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
   /** Each group is compared with the largest group, and the largest with the second largest. */
   const compareWith = (key: string) => (keys[0] === key ? keys[1] : keys[0])
+  // Of the overview's filters, the list of steps has the environment. Its model is the step's, not the trace's.
+  const { env } = query.filters
+  const stepQuery = writeQuery({ ...time, filters: env === undefined ? {} : { env }, sort: 'slowest' })
   const slowestOf = (key: string, kind: string | null) =>
-    withParameters(`${steps}${writeQuery({ ...time, filters: {}, sort: 'slowest' })}`, groupFilters(by, key, kind))
+    withParameters(`${steps}${stepQuery}`, groupFilters(by, key, kind))
   const addressOf = (key: string) => {
     const other = compareWith(key)
     if (isOfSteps || other === undefined) return undefined
@@ -140,7 +143,7 @@ export function GroupsTable(props: Props) {
 function reasonOf({ missing, by }: SplitAnswer): string {
   const field = fieldName(by)
   if (missing === 'filters') {
-    return `More than 20,000 traces cannot be split by ${field} under filters. Clear the filters or shorten the period.`
+    return `The filters match over 20,000 traces, too many to split by ${field}. Clear them or shorten the period.`
   }
   if (missing === 'sums') {
     return (

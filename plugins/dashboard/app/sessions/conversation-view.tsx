@@ -92,7 +92,7 @@ export function ConversationView({ slug, loading, zone }: { slug: string; loadin
         </div>
       )}
       {loaded !== undefined && !follows && (
-        <p class="soft conversation-end">{formatCounted(traces.length, 'trace')}, the newest last.</p>
+        <p class="soft conversation-end">{formatCounted(traces.length, 'trace')}, oldest first.</p>
       )}
     </div>
   )

@@ -1,14 +1,15 @@
 /** Asks an owner to confirm that all traces of a user or of a session are erased, and erases them. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { MOST_REMAINING } from '../../../../lib/schema/field-values.ts'
 import { errorMessageOf } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
 import { go } from '../state/navigation.ts'
 import { pathOf } from '../state/route.ts'
 import { tell } from '../state/toasts.ts'
 import { Dialog, FormDialog } from '../ui/dialog.tsx'
-import { formatCounted } from '../ui/format.ts'
+import { formatCount, formatCounted } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
-import { requireTyped, TypedNumber } from '../ui/typed-number.tsx'
+import { requireTyped, TypedConfirmation } from '../ui/typed-confirmation.tsx'
 import { countErased, type Erased, erase } from './erasure.ts'
 
 interface Props {
@@ -39,9 +40,8 @@ export function EraseDialog({ slug, target, onClose }: Props) {
       </Dialog>
     )
   }
-  const traces = formatCounted(count, 'trace')
   const remove = async () => {
-    requireTyped(typed, count, 'erase')
+    requireTyped(typed, id, 'erase')
     let erased = 0
     const progress = (done: number) => {
       erased = done
@@ -55,17 +55,23 @@ export function EraseDialog({ slug, target, onClose }: Props) {
     if (!stop.current.signal.aborted) go(pathOf({ page: kind === 'user' ? 'users' : 'sessions', slug }))
   }
   return (
-    <FormDialog title={title} submit={`Erase ${traces}`} danger onClose={onClose} onSubmit={remove}>
+    <FormDialog title={title} submit={`Erase ${kind}`} danger onClose={onClose} onSubmit={remove}>
       <p>
-        Deletes {count === 1 ? 'the only trace' : `all ${traces}`} of this {kind}, of any age, including spans and
-        scores. This cannot be undone.
+        This deletes {allOf(count)} of this {kind} in this project, from any time, including all inputs, outputs, spans
+        and scores. This cannot be undone.
       </p>
       <p class="soft">
         Existing backups still contain these traces until you delete the backups. The audit log records who erased them,
-        when, how many, and the id of the {kind}.
+        when, how many, and the {kind}’s ID.
       </p>
-      <TypedNumber count={count} value={typed} set={setTyped} />
+      <TypedConfirmation wanted={id} value={typed} set={setTyped} />
       <p role="status">{said}</p>
     </FormDialog>
   )
+}
+
+/** Names all traces of a user or session. The server counts up to a limit. */
+function allOf(count: number): string {
+  if (count === 1) return 'the only trace'
+  return count < MOST_REMAINING ? `all ${formatCount(count)} traces` : `all traces (at least ${formatCount(count)})`
 }

@@ -93,7 +93,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       </div>
       <div class="filters">
         <search class="is-open" aria-label={`Filter the ${kind}`}>
-          <TypedFilter label="Find" value={query.prefix ?? ''} set={prefix => change({ ...first, prefix })} />
+          <TypedFilter label="ID starts with" value={query.prefix ?? ''} set={prefix => change({ ...first, prefix })} />
           <ChosenFilter
             label="Environment"
             value={query.env}
@@ -142,7 +142,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       )}
       {page !== undefined && 'countedFrom' in page && page.countedFrom !== null && (
         <p class="soft">
-          Traces are counted back to {shortTime(page.countedFrom, zone, new Date())} so far; older ones follow.
+          Older traces are still being counted: the numbers start at {shortTime(page.countedFrom, zone, new Date())}.
         </p>
       )}
       {page !== undefined && page.groups.length === 0 && page.nextCursor === null && (
@@ -252,7 +252,7 @@ export function GroupTable(props: TableProps) {
             <td
               class="number"
               data-label="Traces"
-              title={isMore ? `Only the newest ${formatCount(traces)} are summed` : undefined}
+              title={isMore ? `Totals cover only the newest ${formatCount(traces)}` : undefined}
             >
               {formatCount(traces)}
               {isMore && '+'}

@@ -38,7 +38,7 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
           class="back"
           href={pathOf({ page: 'sessions', slug })}
           data-returning={`g-${sessionId}`}
-          title="To the sessions"
+          title="Back to sessions"
         >
           <Icon name="left" /> <span>Sessions</span>
         </a>
@@ -49,7 +49,7 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
           <ButtonLink
             href={`${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ session: sessionId, range: 'all' })}`}
           >
-            As a list
+            View as list
           </ButtonLink>
           {sums !== undefined && <EraseButton slug={slug} target={{ sessionId }} />}
         </div>
@@ -72,7 +72,7 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
               ))}
             </Fact>
           )}
-          {sums.newest !== null && <Fact name="Summed">the newest {formatCount(sums.newest)} traces</Fact>}
+          {sums.newest !== null && <Fact name="Totals cover">the newest {formatCount(sums.newest)} traces</Fact>}
         </GroupFacts>
       )}
       {!isNowhere && <ConversationView slug={slug} loading={loading} zone={zone} />}

@@ -50,7 +50,7 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
   return (
     <div class="session-page is-wide">
       <div class="head">
-        <a class="back" href={pathOf({ page: 'users', slug })} data-returning={`g-${userId}`} title="To the users">
+        <a class="back" href={pathOf({ page: 'users', slug })} data-returning={`g-${userId}`} title="Back to users">
           <Icon name="left" /> <span>Users</span>
         </a>
         <h1 tabIndex={-1} title={userId}>
@@ -94,7 +94,8 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
           <GroupFacts sums={user} byDay zone={zone} now={new Date()} />
           {user.countedFrom !== null && (
             <p class="soft">
-              Traces are counted back to {shortTime(user.countedFrom, zone, new Date())} so far; older traces follow.
+              Older traces are still being counted: the numbers start at {shortTime(user.countedFrom, zone, new Date())}
+              .
             </p>
           )}
           {user.sessions.length > 0 && (

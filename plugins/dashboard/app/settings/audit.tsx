@@ -31,7 +31,7 @@ export function AuditLog({ slug, zone }: { slug: string; zone: Zone }) {
         </select>{' '}
         <a
           href={new URL(`api/p/${slug}/audit-file${group && `?group=${group}`}`, document.baseURI).href}
-          download={`audit-${slug}.ndjson`}
+          download
           data-outside
         >
           Download as NDJSON

@@ -103,7 +103,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
       : entries.length > 0
         ? formatCounted(entries.length, 'entry', 'entries')
         : lookup.asking
-          ? 'Looking…'
+          ? 'Searching…'
           : (lookup.error ?? 'No trace, session, user, tag or page has this name or ID.')
   return (
     <Dialog title="Search or jump to…" onClose={onClose}>

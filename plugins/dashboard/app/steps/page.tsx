@@ -169,8 +169,8 @@ function Reach({ list: { reached, nextCursor }, query, zone, more }: ListProps &
   const isSlowest = query.sort === 'slowest'
   return (
     <p class="soft far" role="status">
-      {`Examined back to ${shortTime(reached, zone, new Date())}${isSlowest ? '; older steps may be slower' : ''}. `}
-      {isSlowest && <LinkButton onClick={more}>Examine older traces</LinkButton>}
+      {`Searched back to ${shortTime(reached, zone, new Date())}${isSlowest ? '; older steps may be slower' : ''}. `}
+      {isSlowest && <LinkButton onClick={more}>Search older traces</LinkButton>}
     </p>
   )
 }

@@ -106,7 +106,7 @@ export function TraceHead(props: Props) {
               {
                 label: 'Download trace',
                 href: new URL(`api/${path}?download=1`, document.baseURI).href,
-                download: `trace-${trace.id}.json`
+                download: `spoor-${slug}-trace-${trace.id}.json`
               }
             ]}
           />

@@ -27,7 +27,7 @@ export function TraceRowList({ slug, label, titles = [], rows, zone }: Props) {
   return (
     <LinkedRows
       label={label}
-      titles={['Name', 'Status', ...titles, 'Started', ...numbers('Latency', 'Tokens', 'Cost')]}
+      titles={['Name', 'Status', ...titles, 'Started', ...numbers('Duration', 'Tokens', 'Cost')]}
     >
       {rows.map(({ key, trace, cells = [] }) => (
         <tr key={key}>
@@ -47,7 +47,7 @@ export function TraceRowList({ slug, label, titles = [], rows, zone }: Props) {
           <td class="of-started">
             <Moment iso={trace.startedAt} zone={zone} now={now} />
           </td>
-          <td class="number" data-label="Latency">
+          <td class="number" data-label="Duration">
             {formatDuration(trace.durationMs)}
           </td>
           <td class="number" data-label="Tokens">

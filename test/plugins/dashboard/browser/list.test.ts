@@ -127,14 +127,14 @@ t.test('in a browser', async t => {
   t.test('the list says which traces its order leaves out, and leads to them', async t => {
     const { pages } = await begin()
     await page.open(`${pages}/traces?range=all&sort=costliest`)
-    await page.untilText('1 trace without a cost of its own is not listed.', '.far')
+    await page.untilText('Most expensive first. 1 trace without a cost of its own is not listed.', '.far')
     t.same(await page.violations(), [])
     await page.click('.far a', 'Show them')
     await page.until(`${NAMES} === 'summed'`)
     t.same(await page.evaluate(PARAMETERS), { range: 'all', noCost: 'true' })
     await page.open(`${pages}/traces?range=all&sort=slowest`)
     await page.until(`${NAMES} !== ''`)
-    await page.until("!document.querySelector('.far')")
+    await page.until("document.querySelector('.far').textContent === 'Slowest first. '")
     t.same(page.errors, [])
   })
 

@@ -92,5 +92,18 @@ t.test('a session is read from start to end, and scores link to traces', async t
   }`)
   await page.until(`${listed('Newest traces')} === 'recent' && ${listed('Sessions')} === 'talk of recent'`)
   t.same(await page.violations(), [])
+
+  // Erasing is confirmed with the user's id, not with a number.
+  await page.click('button', 'Erase…')
+  await page.untilText('This deletes all 2 traces of this user in this project', 'dialog')
+  t.same(await page.violations({ within: 'dialog[open]' }), [])
+  await page.type('2')
+  await page.press('Enter')
+  await page.untilText('Type ida to erase.', 'dialog [role=alert]')
+  await page.evaluate("document.querySelector('dialog input').select()")
+  await page.type(' ida')
+  await page.press('Enter')
+  await page.untilText('2 traces of user ida erased', '.toasts')
+  await page.until("location.pathname.endsWith('/users')")
   t.same(page.errors, [])
 })
