@@ -10,6 +10,7 @@ import { hasChromium } from '../../plugins/browser.ts'
 import {
   CUT_OFF,
   dialogsOf,
+  isShown,
   OPENED,
   pagesOf,
   recordAll,
@@ -246,9 +247,8 @@ if (isLong && (await hasChromium())) {
         await page.width(width, 800)
         await page.open(`${own.url}/app/${address}`)
         await page.until("!!document.querySelector('main h1')")
-        const isThere = `[...document.querySelectorAll('${selector}')].some(each => each.textContent.includes('${text}') && each.checkVisibility())`
         // On narrow screens, some of these elements are not visible.
-        if (!(await page.evaluate(isThere))) continue
+        if (!(await page.evaluate(isShown(selector, text)))) continue
         await page.click(selector, text)
         await page.until(`!!document.querySelector('${OPENED}')`)
         await check(`${text} of ${address}`, width)

@@ -6,7 +6,7 @@
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
 import { hasChromium } from '../../browser.ts'
-import { CUT_OFF, dialogsOf, OPENED, pagesOf, recordAll, THEMES, WIDTHS } from './places.ts'
+import { CUT_OFF, dialogsOf, isShown, OPENED, pagesOf, recordAll, THEMES, WIDTHS } from './places.ts'
 import { elsewhere, visit } from './visit.ts'
 
 /** Maximum number of elements of a page. More elements would make the page slow. */
@@ -46,8 +46,7 @@ t.test('every page is accessible, fits a narrow screen, and loads only from this
     await page.press('Escape')
     await page.until(`!document.querySelector('${OPENED}')`)
     await page.width(390)
-    const isThere = `[...document.querySelectorAll('${selector}')].some(each => each.textContent.includes('${text}') && each.checkVisibility())`
-    if (await page.evaluate(isThere)) {
+    if (await page.evaluate(isShown(selector, text))) {
       await page.click(selector, text)
       await page.until(`!!document.querySelector('${OPENED}')`)
       t.equal(await page.evaluate(CUT_OFF), 0, `${text} of ${address} fits 390 px`)

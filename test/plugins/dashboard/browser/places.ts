@@ -16,6 +16,12 @@ export const CUT_OFF = `[...document.querySelectorAll('${OPENED}')].filter(each 
   return left < 0 || right > document.documentElement.clientWidth
 }).length`
 
+/** Expression for whether the page shows an element that matches a selector and has a text. */
+export function isShown(selector: string, text: string): string {
+  const found = `each.textContent.includes('${text}') && each.checkVisibility()`
+  return `[...document.querySelectorAll('${selector}')].some(each => ${found})`
+}
+
 export interface Traces {
   readonly agent: Recorded
   readonly again: Recorded
