@@ -21,14 +21,14 @@ export function AuditLog({ slug, zone }: { slug: string; zone: Zone }) {
         Actions by people, keys and commands in this account and its projects, and its members’ sign-ins, but not the
         recording of traces. Entries are never deleted.
       </p>
-      <p>
+      <p class="audit-choice">
         <select aria-label="Actions" value={group} onChange={event => setGroup(event.currentTarget.value)}>
           {GROUP_CHOICES.map(([value, text]) => (
             <option key={value} value={value}>
               {text}
             </option>
           ))}
-        </select>{' '}
+        </select>
         <a
           href={new URL(`api/p/${slug}/audit-file${group && `?group=${group}`}`, document.baseURI).href}
           download

@@ -5,7 +5,9 @@ import { at, write } from '../state/api.ts'
 import { useRead } from '../state/load.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
+import { MainButton } from '../ui/controls.tsx'
 import { Field, FormDialog } from '../ui/dialog.tsx'
+import { Moment } from '../ui/facts.tsx'
 import { formatCount } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 import { fullTime, type Zone } from '../ui/time.ts'
@@ -26,17 +28,13 @@ export function Prices({ slug, zone }: { slug: string; zone: Zone }) {
   }
   return (
     <section>
-      <p class="soft">
-        spoor computes the cost of OpenTelemetry calls that report tokens but no cost, using a built-in price list. Your
-        own prices take precedence. They are in US dollars per million tokens and apply to new calls.
-      </p>
-      {isOwner && (
-        <p>
-          <button type="button" onClick={() => setAdding('')}>
-            Set a price
-          </button>
+      <div class="head">
+        <p class="soft">
+          spoor computes the cost of OpenTelemetry calls that report tokens but no cost, using a built-in price list.
+          Your own prices take precedence. They are in US dollars per million tokens and apply to new calls.
         </p>
-      )}
+        {isOwner && <MainButton onClick={() => setAdding('')}>Set a price</MainButton>}
+      </div>
       <Listing
         loaded={loaded}
         what="the prices"
@@ -46,7 +44,7 @@ export function Prices({ slug, zone }: { slug: string; zone: Zone }) {
         {prices.map(price => (
           <tr key={price.id}>
             <td>{asLine(price.model, MOST_NAME)}</td>
-            <td data-title="Valid from">{price.from === null ? 'always' : fullTime(price.from, zone)}</td>
+            <td data-title="Valid from">{price.from === null ? 'always' : <Moment iso={price.from} zone={zone} />}</td>
             <td data-title="Input">{price.input}</td>
             <td data-title="Output">{price.output}</td>
             <td data-title="Cache read">{price.cacheRead ?? price.input}</td>

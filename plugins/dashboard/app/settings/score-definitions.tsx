@@ -6,6 +6,7 @@ import { useRead } from '../state/load.ts'
 import { boundsOf } from '../state/score-kinds.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
+import { MainButton } from '../ui/controls.tsx'
 import { Field, FormDialog } from '../ui/dialog.tsx'
 import { asLine } from '../ui/text.ts'
 import { Listing, RowAction } from './listing.tsx'
@@ -29,17 +30,15 @@ export function ScoreDefinitions({ slug }: { slug: string }) {
   }
   return (
     <section>
-      <p class="soft">
-        The scores that people add in this project. Annotations and reviews offer these names, with a key for each
-        value. Scores sent through the API are not checked against this list.
-      </p>
-      {isOwner && (
-        <p>
-          <button type="button" onClick={() => setAsked({ what: 'edit', definition: undefined })}>
-            Define a score
-          </button>
+      <div class="head">
+        <p class="soft">
+          The scores that people add in this project. Annotations and reviews offer these names, with a key for each
+          value. Scores sent through the API are not checked against this list.
         </p>
-      )}
+        {isOwner && (
+          <MainButton onClick={() => setAsked({ what: 'edit', definition: undefined })}>Define a score</MainButton>
+        )}
+      </div>
       <Listing
         loaded={loaded}
         what="the scores"

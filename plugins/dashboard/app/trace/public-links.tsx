@@ -64,11 +64,13 @@ export function PublicLinks({ slug, traceId, zone, onClose }: Props) {
       {value !== undefined && value.links.length > 0 && (
         <>
           <h3>Active links</h3>
-          <ul>
+          <ul class="columns">
             {value.links.map(link => (
               <li key={link.id}>
-                Expires <Moment iso={link.expiresAt} zone={zone} />
-                {link.madeBy !== null && `, created by ${asLine(link.madeBy, 80)}`}{' '}
+                <span>
+                  Expires <Moment iso={link.expiresAt} zone={zone} />
+                  {link.madeBy !== null && `, created by ${asLine(link.madeBy, 80)}`}
+                </span>
                 <LinkButton onClick={() => revoke(link.id)}>Revoke</LinkButton>
               </li>
             ))}

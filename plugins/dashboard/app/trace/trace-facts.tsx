@@ -106,7 +106,7 @@ export function TraceFacts({ slug, outline, totals, zone, now, about }: Props) {
   )
 }
 
-const FromSteps = () => <small title={SUM}> sum of steps</small>
+const FromSteps = () => <small title={SUM}> · sum of steps</small>
 
 const wholeSeconds = (ms: number): number => Math.max(0, Math.floor(ms / 1000) * 1000)
 

@@ -3,6 +3,9 @@ import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from './controls.tsx'
 
+/** Minimum distance between a menu and the page's left edge. */
+const EDGE_PX = 8
+
 export interface MenuItem {
   readonly label: ComponentChildren
   readonly href?: string
@@ -45,6 +48,10 @@ export function Menu({ label, down = false, name, items, class: kind = '', end =
     if (!open) return
     const checked = entries().findIndex(entry => entry.getAttribute('aria-checked') === 'true')
     focusOn(Math.max(0, checked))
+    // Near the page's left edge, a menu that is aligned with its button's end would be cut off.
+    const list = root.current!.querySelector<HTMLElement>('.menu-list')!
+    const { left } = list.getBoundingClientRect()
+    if (left < EDGE_PX) list.style.translate = `${EDGE_PX - left}px`
     const outside = (event: Event) => {
       if (!root.current?.contains(event.target as Element)) setOpen(false)
     }

@@ -1,17 +1,16 @@
 /**
- * Opens every page and every dialog at a width of 360 px, and checks that there are no errors, no requests to other
- * sites and no accessibility violations. `npm run torture -- --only dashboard` checks everything in each theme and at
- * each width.
+ * Opens every page and every dialog, and checks that there are no errors, no requests to other sites and no
+ * accessibility violations, and that everything fits a narrow screen. Each page has its turn of the themes and widths;
+ * `npm run torture -- --only dashboard` checks every page and dialog in each theme and at each width.
  */
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
 import { hasChromium } from '../../browser.ts'
-import { dialogsOf, pagesOf, recordAll } from './places.ts'
+import { CUT_OFF, dialogsOf, isShown, OPENED, pagesOf, recordAll, THEMES, WIDTHS } from './places.ts'
 import { elsewhere, visit } from './visit.ts'
 
 /** Maximum number of elements of a page. More elements would make the page slow. */
 const MOST_ELEMENTS = 3000
-const OPENED = 'dialog[open], [role=menu]'
 
 t.test('every page is accessible, fits a narrow screen, and loads only from this server', async t => {
   if (!(await hasChromium())) {
@@ -21,11 +20,13 @@ t.test('every page is accessible, fits a narrow screen, and loads only from this
   const service = await testService(t)
   const traces = await recordAll(service)
   const page = await visit(t, service)
-  await page.colours('light')
-  for (const [address, shown] of pagesOf(traces)) {
+  for (const [i, [address, shown]] of pagesOf(traces).entries()) {
     await page.open(`${service.url}/app/${address}`)
     await page.untilText(shown)
-    t.same(await page.violations(), [], address)
+    const [theme, width] = [THEMES[i % 2]!, WIDTHS[(i >> 1) % 4]!]
+    await page.colours(theme)
+    await page.width(width)
+    t.same(await page.violations(), [], `${address} at ${width} px, ${theme}`)
     const elements = (await page.evaluate('document.querySelectorAll("*").length')) as number
     t.ok(elements < MOST_ELEMENTS, `${address} has ${elements} elements`)
     await page.width(360, 740)
@@ -33,6 +34,7 @@ t.test('every page is accessible, fits a narrow screen, and loads only from this
     t.equal(over, 0, `${address} does not scroll sideways at 360 px`)
     await page.width(1280)
   }
+  await page.colours('light')
   let before = ''
   for (const [address, selector, text] of dialogsOf(traces)) {
     if (address !== before) await page.open(`${service.url}/app/${address}`)
@@ -43,6 +45,15 @@ t.test('every page is accessible, fits a narrow screen, and loads only from this
     t.same(await page.violations({ within: OPENED }), [], `${text} of ${address}`)
     await page.press('Escape')
     await page.until(`!document.querySelector('${OPENED}')`)
+    await page.width(390)
+    if (await page.evaluate(isShown(selector, text))) {
+      await page.click(selector, text)
+      await page.until(`!!document.querySelector('${OPENED}')`)
+      t.equal(await page.evaluate(CUT_OFF), 0, `${text} of ${address} fits 390 px`)
+      await page.press('Escape')
+      await page.until(`!document.querySelector('${OPENED}')`)
+    }
+    await page.width(1280)
   }
   t.same(
     page.errors.filter(error => !/status of 404/.test(error)),

@@ -4,6 +4,24 @@ import { indexNow, searchOn } from '../../../fixtures/service/searching.ts'
 import type { TestService } from '../../../fixtures/service/service.ts'
 import { type Recorded, recordAgent, recordAgentAgain, recordDeep, recordHostile, recordRunning } from './traces.ts'
 
+/** Widths of the pages, in px: a large and a small computer, a tablet and a phone. */
+export const WIDTHS = [1440, 1024, 768, 390] as const
+export const THEMES = ['light', 'dark'] as const
+
+/** Selector of the dialog or menu that is open. */
+export const OPENED = 'dialog[open], [role=menu]'
+/** Expression for the number of open dialogs and menus that the sides of the page cut off. */
+export const CUT_OFF = `[...document.querySelectorAll('${OPENED}')].filter(each => {
+  const { left, right } = each.getBoundingClientRect()
+  return left < 0 || right > document.documentElement.clientWidth
+}).length`
+
+/** Expression for whether the page shows an element that matches a selector and has a text. */
+export function isShown(selector: string, text: string): string {
+  const found = `each.textContent.includes('${text}') && each.checkVisibility()`
+  return `[...document.querySelectorAll('${selector}')].some(each => ${found})`
+}
+
 export interface Traces {
   readonly agent: Recorded
   readonly again: Recorded
@@ -92,7 +110,7 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
   ]
 }
 
-/** Returns each dialog with the element that opens it. */
+/** Returns each dialog and menu with the element that opens it. */
 export function dialogsOf({ agent }: Traces): [address: string, selector: string, text: string][] {
   return [
     ['p/default/traces?range=all', 'button', 'Columns'],

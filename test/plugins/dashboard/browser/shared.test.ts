@@ -2,6 +2,7 @@
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
 import { hasChromium, openPage } from '../../browser.ts'
+import { THEMES, WIDTHS } from './places.ts'
 import { recordAgent } from './traces.ts'
 import { elsewhere, type Visit, visit, visitor } from './visit.ts'
 
@@ -47,9 +48,9 @@ t.test('in a browser', async t => {
       'the token is in no request address'
     )
     t.same(elsewhere(guest, url), [])
-    for (const theme of ['light', 'dark'] as const) {
+    for (const theme of THEMES) {
       await guest.colours(theme)
-      for (const width of [1440, 390]) {
+      for (const width of WIDTHS) {
         await guest.width(width)
         t.same(await guest.violations(), [], `${theme}, ${width}`)
       }
