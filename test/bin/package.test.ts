@@ -92,8 +92,16 @@ t.test('workflows run existing scripts, on every supported Node', t => {
   const [, oldest] = own.engines.node.match(/^>=(\d+)/)
   t.equal(Math.min(...nodes), Number(oldest))
   t.ok(nodes.includes(Number(readFileSync('Dockerfile', 'utf8').match(/^ARG NODE=(\d+)/m)?.[1])))
-  t.match(release.jobs.npm, { needs: 'ci', permissions: { 'id-token': 'write' } })
+  t.match(release.jobs, { ci: { needs: 'version' }, packages: { needs: 'ci' } })
+  for (const registry of ['npm', 'pypi']) {
+    const job = release.jobs[registry]
+    t.match(job, { needs: 'packages', permissions: { 'id-token': 'write' } })
+    const text = JSON.stringify(job)
+    t.notMatch(text, /checkout|npm ci|npm run/, 'a job that may publish runs no code of dependencies')
+  }
+  t.equal(release.jobs.packages.permissions, undefined, 'the job that builds the packages may publish nothing')
   t.match(commands.join('\n'), 'npm publish --provenance')
+  t.match(commands.join('\n'), 'twine upload --non-interactive')
   t.match(commands.join('\n'), '.ci/tarball dist')
   t.ok(statSync('.ci/tarball').mode & 0o100, 'is executable')
   t.end()

@@ -1,6 +1,6 @@
 /**
  * A running trace or span. Values become JSON when they are set, so later changes are not recorded. Oversized values
- * are cut. No method throws or waits.
+ * are cut. No method waits, and none throws, except if it has no function to run.
  */
 
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT } from '../api-types.ts'

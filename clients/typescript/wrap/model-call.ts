@@ -43,28 +43,28 @@ const watched = new WeakMap<object, Spoor>()
 /** Methods of a client, each with the object that has it. */
 export type ClientCalls = readonly (readonly [resource: CallBody, name: string, method: CallMethod])[]
 
-/** Records the client's calls that exist in its version, and returns the client. */
+/**
+ * Records the client's calls that exist in its version, and returns the client. If another Spoor client records the
+ * client, it keeps it, because a call belongs to one project.
+ */
 export function watchClient<C extends object>(wrap: string, client: C, spoor: Spoor, calls: ClientCalls): C {
   if (typeof spoor?.start !== 'function') throw new TypeError(`${wrap} needs both clients: ${wrap}(client, spoor)`)
   const existing = calls.filter(([resource, name]) => typeof resource?.[name] === 'function')
   if (existing.length === 0)
     spoor.problem(`${wrap} records nothing, because its argument is not a client that it knows`)
+  const recorders = existing.map(([resource, name]) => watched.get(resource[name]) ?? spoor)
+  if (recorders.some(recorder => recorder !== spoor)) {
+    spoor.problem(`${wrap} has no effect, because another Spoor client records this client: wrap an object only once`)
+    return client
+  }
   for (const [resource, name, method] of existing) watchCalls(resource, name, spoor, method)
   return client
 }
 
-/**
- * Records each call of `resource[name]`. Does nothing if it is already recorded. If another client records the
- * resource, that client keeps it, because a call belongs to one project.
- */
+/** Records each call of `resource[name]`, unless it is already recorded. */
 export function watchCalls(resource: CallBody, name: string, spoor: Spoor, method: CallMethod): void {
   const call = resource[name]
-  const recorder = watched.get(call)
-  if (recorder !== undefined) {
-    if (recorder !== spoor)
-      spoor.problem(`${method.name} is recorded by another Spoor client: wrap an object only once`)
-    return
-  }
+  if (watched.has(call)) return
   const recorded = function (this: unknown, request: CallBody, ...rest: unknown[]) {
     if (method.applies?.(request) === false) return call.call(this, request, ...rest)
     const recording = new Call(spoor, method, request)

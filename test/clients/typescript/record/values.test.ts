@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
+import { DOCUMENT_BYTES } from '../../../../clients/typescript/record/fields.ts'
 import { writeValue } from '../../../../clients/typescript/record/values.ts'
 
 const write = (value: unknown, bytes = 100_000) => writeValue('value', value, { bytes })
@@ -104,6 +105,18 @@ t.test('long values are cut, and state how much is missing', t => {
   const list = read(Array(10_000).fill('item'), 1000)
   t.match(list.at(-1), /^…\[cut 9,\d{3} items]$/)
   t.match(read(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`k${i}`, i])), 1000)['…'], /cut \d+ members/)
+  t.end()
+})
+
+t.test('a picture in a data URL is kept as long as it fits', t => {
+  const asked = (bytes: number) => [
+    { type: 'text', text: 'What is this?' },
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${Buffer.alloc(bytes, 7).toString('base64')}` } }
+  ]
+  t.same(read(asked(255_000), DOCUMENT_BYTES / 2), asked(255_000))
+  const cut = read(asked(300_000), DOCUMENT_BYTES / 2)
+  t.equal(cut[0].text, 'What is this?')
+  t.match(cut[1].image_url.url, /^data:image\/png;base64,BwcH.*…\[cut [\d,]+ characters]$/)
   t.end()
 })
 

@@ -88,6 +88,14 @@ t.test('a rejected key stops sending; waiting traces are kept and reported', asy
   t.equal(readdirSync(spool).length, 30)
 })
 
+t.test('a wrong path of the server stops sending, and traces are kept', async t => {
+  const { spoor, asked, said } = await answering(t, () => refusal(404, 'not_found'))
+  for (let i = 0; i < 30; i++) spoor.trace('kept', () => i)
+  t.match(await spoor.flush(), { sent: 0, kept: 30, lostCount: 0 })
+  t.ok(asked.length <= 9, 'only requests in flight were rejected')
+  t.match(said, [/sending pauses for a minute, and traces are kept: check SPOOR_URL: 404 not_found: why/])
+})
+
 t.test('a trace that is rejected for good is reported with the reason, without affecting others', async t => {
   const { spoor } = await answering(t, ({ body }) =>
     body.includes('"name":"bad"') ? refusal(409, 'trace_id_conflict') : OK
