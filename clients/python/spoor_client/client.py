@@ -10,7 +10,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 from . import document
 from .clock import Time
@@ -18,7 +18,7 @@ from .evaluating import Evaluation, Judge, evaluate
 from .observing import observing
 from .parents import Parent, is_export_to, parent_of_headers, parent_of_opentelemetry
 from .reads import Reads, Scores, Traces
-from .recording.step import Context, Score, Span, Step
+from .recording.step import Context, Score, Span, Step, shown
 from .recording.trace import Trace
 from .sending import process_exit
 from .sending.connection import Server
@@ -88,7 +88,7 @@ class Spoor:
         url: str | None = None,
         key: str | None = None,
         *,
-        spool: str | os.PathLike[str] | Literal[False] | None = None,
+        spool: str | os.PathLike[str] | bool | None = None,
         spool_each: bool = False,
         live: bool = False,
         redact: Redact | None = None,
@@ -101,17 +101,24 @@ class Spoor:
         memory_bytes: int = MAX_MEMORY_BYTES,
         spool_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
+        _check_function("redact", redact)
+        _check_function("on_problem", on_problem)
         self.context = Context()
         self.redact = redact
         self.captures_input = capture_input
         self.captures_output = capture_output
-        self.sample_rate = min(max(float(sample_rate), 0.0), 1.0)
+        mistakes: list[str] = []
+        self.sample_rate = _share(sample_rate, "sample_rate", mistakes)
+        memory_bytes = _positive(memory_bytes, MAX_MEMORY_BYTES, "memory_bytes", mistakes)
+        spool_bytes = _positive(spool_bytes, DEFAULT_MAX_BYTES, "spool_bytes", mistakes)
         self._is_live = live
         self._flush_each = flush_each
         self._begin()
-        folder = os.environ.get(SPOOL_VARIABLE) or DEFAULT_SPOOL if spool is None else spool
+        folder = None if isinstance(spool, bool) else spool
+        if spool is None or spool is True:
+            folder = os.environ.get(SPOOL_VARIABLE) or DEFAULT_SPOOL
         server = _server_of(url, key)
-        self.url = (url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).strip().rstrip("/")
+        self.url = str(url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).strip().rstrip("/")
         self._reads = Reads(server)
         self.traces = Traces(self._reads)
         self.scores = Scores(self._reads)
@@ -124,7 +131,7 @@ class Spoor:
         else:
             weak = weakref.ref(self)
             owner = Owner(server)
-            kept = None if folder is False else Spool(folder, owner, spool_bytes)
+            kept = None if folder is None else Spool(folder, owner, spool_bytes)
             owner.register(None if kept is None else kept.folder)
             self._sender = Sender(
                 server,
@@ -134,6 +141,8 @@ class Spoor:
                 tick=lambda: None if (client := weak()) is None else client._tick(),
                 max_memory_bytes=memory_bytes,
             )
+        for mistake in mistakes:
+            self.problem(mistake)
         process_exit.register(self)
         self._sender.start()
 
@@ -168,6 +177,11 @@ class Spoor:
         Every span of the trace gets the `span_attributes`.
         """
         process_exit.prepare_process()
+        if parent is not None and not isinstance(parent, Parent):
+            # Headers may be secret, so the value is not shown.
+            given = type(parent).__name__
+            self.problem(f"parent must be a result of from_headers, not {given}: the trace has no parent")
+            parent = None
         return self._trace_class(
             self,
             name,
@@ -451,6 +465,29 @@ class Spoor:
 
 def _server_of(url: str | None, key: str | None) -> Server | str:
     """Returns the server, or the reason why nothing can be sent."""
-    address = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
+    if key is not None and not isinstance(key, str):
+        return f"the key must be a string, not {type(key).__name__}"
+    address = str(url or os.environ.get(URL_VARIABLE) or DEFAULT_URL)
     given = Server(address.strip(), (key or os.environ.get(KEY_VARIABLE) or "").strip())
     return given.obstacle or given
+
+
+def _check_function(name: str, given: object) -> None:
+    if given is not None and not callable(given):
+        raise TypeError(f"{name} must be a function, not {shown(given)}")
+
+
+def _share(given: Any, name: str, mistakes: list[str]) -> float:
+    with contextlib.suppress(TypeError, ValueError):
+        if 0 <= float(given) <= 1:
+            return float(given)
+    mistakes.append(f"{name} must be a number from 0 to 1, not {shown(given)}: 1 is used")
+    return 1.0
+
+
+def _positive(given: Any, default: int, name: str, mistakes: list[str]) -> int:
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        if int(given) > 0:
+            return int(given)
+    mistakes.append(f"{name} must be a positive number, not {shown(given)}: {default} is used")
+    return default

@@ -8,6 +8,8 @@ from __future__ import annotations
 import datetime
 import time
 
+from .values import scalar_of
+
 #: A time given by an application. A datetime without a zone is in local time, as in Python. ISO 8601 text without a
 #: zone is in UTC, as on the server. A number counts seconds since 1970 or, from 10^11 on, milliseconds.
 Time = datetime.datetime | float | str
@@ -42,6 +44,7 @@ def timestamp(nanoseconds: int) -> str:
 
 def nanoseconds_of(given: Time | None) -> int | None:
     """Converts a time to nanoseconds since 1970; None if the time cannot be recorded."""
+    given = scalar_of(given)
     try:
         if isinstance(given, str):
             # Python 3.10 does not accept the suffix Z.

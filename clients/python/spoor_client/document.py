@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from .values import MIN_BUDGET, quote, shrink, size_of
+from .values import MIN_BUDGET, quote, scalar_of, shrink, size_of
 
 Kind = Literal["llm", "agent", "tool", "chain", "retriever", "embedding", "reranker", "custom"]
 Status = Literal["ok", "error", "unset"]
@@ -54,7 +54,9 @@ def usage_of(given: Mapping[str, Any]) -> dict[str, int]:
     """Returns token counts from any value, without values that are not integers in the server's range."""
     usage = {}
     for name in USAGE_FIELDS:
-        count = given.get(name)
+        count = scalar_of(given.get(name))
+        if isinstance(count, float) and count.is_integer():
+            count = int(count)
         if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= MAX_COUNT:
             usage[name] = count
     return usage

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from .reads import SpoorError, Traces
+from .sending.scores import value_of
 from .types import TraceDetail
 
 _MAX_FAILURES = 100
@@ -73,6 +74,8 @@ def evaluate(
     Judges the traces that `traces.all(**filters)` returns, several at once; with `follow`, also new traces. If a judge
     raises, the failure is counted, and the next run tries the trace again.
     """
+    if not callable(judge):
+        raise TypeError(f"judge must be a function, not {judge!r}")
     evaluation = Evaluation()
     numbers, total = 0, 0.0
     stopped = stop or threading.Event()
@@ -82,23 +85,24 @@ def evaluate(
         nonlocal numbers, total
         try:
             verdict = judge(client.traces.get(trace_id))
+            given = verdict if isinstance(verdict, Verdict) or verdict is None else Verdict(verdict)
+            value = None if given is None else value_of(given.value)
         except Exception as error:
             with lock:
                 evaluation.failed += 1
                 if len(evaluation.failures) < _MAX_FAILURES:
                     evaluation.failures[trace_id] = repr(error)
             return
-        if verdict is None:
+        if given is None or value is None:
             with lock:
                 evaluation.passed += 1
             return
-        given = verdict if isinstance(verdict, Verdict) else Verdict(verdict)
         client.score(trace_id, name, *given)
         with lock:
             evaluation.judged += 1
-            if not isinstance(given.value, str):
+            if not isinstance(value, str):
                 numbers += 1
-                total += given.value
+                total += value
                 evaluation.mean = total / numbers
 
     waiting = threading.Semaphore(2 * concurrency)

@@ -52,6 +52,11 @@ def observing(
         options = _Options(title.replace("<locals>.", ""), kind, capture_input, capture_output)
         return _wrap(client_of, wrapped, options)
 
+    if isinstance(function, (classmethod, property)):
+        name = "classmethod" if isinstance(function, classmethod) else "property"
+        raise TypeError(f"put @observe below @{name}")
+    if function is not None and not callable(function):
+        raise TypeError(f'observe takes a function, not {function!r}: write observe(name="…")')
     return decorate if function is None else decorate(function)
 
 

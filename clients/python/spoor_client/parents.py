@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 _TRACEPARENT = re.compile(r"^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$")
@@ -42,8 +42,12 @@ def parse_traceparent(text: str) -> Parent | None:
 
 def parent_of_headers(headers: Mapping[str, str] | Iterable[tuple[object, object]]) -> Parent | None:
     """Returns the span that sent a request. Header names may be in any case, and strings or bytes (as in ASGI)."""
-    items = headers.items() if isinstance(headers, Mapping) else headers
-    for name, value in items:
+    # http.server's headers are no Mapping, and yield only names.
+    items: Any = headers.items() if hasattr(headers, "items") else headers
+    for item in items if isinstance(items, Iterable) else ():
+        if not isinstance(item, (tuple, list)) or len(item) != 2:
+            continue
+        name, value = item
         if _as_text(name).lower() in ("traceparent", "http_traceparent"):
             return parse_traceparent(_as_text(value))
     return None

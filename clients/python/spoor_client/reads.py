@@ -47,7 +47,7 @@ class Reads:
         finally:
             connection.close()
         if isinstance(outcome, NoAnswer):
-            raise SpoorError(0, "no_answer", outcome.reason)
+            raise SpoorError(0, "no_answer", f"{self._server.url}: {outcome.reason}")
         return _read(outcome)
 
 

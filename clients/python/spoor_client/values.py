@@ -81,6 +81,17 @@ def shrink(text: str, budget: int) -> Written:
     return write(json.loads(text, parse_float=decimal.Decimal, parse_int=decimal.Decimal), budget)
 
 
+def scalar_of(value: Any) -> Any:
+    """Returns the Python value of a scalar of numpy, or of a library with the same interface, and of a Decimal."""
+    try:
+        if isinstance(value, decimal.Decimal):
+            return float(value)
+        is_scalar = not isinstance(value, type) and getattr(value, "shape", None) == () and hasattr(value, "item")
+        return value.item() if is_scalar else value
+    except Exception:  # A signalling NaN, or a property of the application raised an error.
+        return value
+
+
 def size_of(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8"))
 

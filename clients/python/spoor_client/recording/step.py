@@ -19,11 +19,13 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 from .. import document
 from ..clock import Clock, Time, nanoseconds_of, timestamp
 from ..document import DOCUMENT_BUDGET, SpanText, fields_text, short_text
-from ..values import Redact, describe_error, redacted_text, write
+from ..values import Redact, describe_error, redacted_text, scalar_of, write
 
 #: Error message of a span that was not ended, or whose stream was not read.
 NOT_ENDED = "not ended"
 NOT_READ = "not read to its end"
+
+_TOKENS = {"inputTokens": "input_tokens", "outputTokens": "output_tokens", "totalTokens": "total_tokens"}
 
 Self = TypeVar("Self", bound="Step")
 S = TypeVar("S", bound="Step")
@@ -100,12 +102,28 @@ def new_id(length: int) -> str:
             return text
 
 
+def shown(value: object) -> str:
+    """Returns a wrong value as a problem shows it."""
+    try:
+        return repr(value)[:50]
+    except Exception:
+        return type(value).__name__
+
+
+def is_kind(kind: object) -> bool:
+    return isinstance(kind, str) and kind in document.KINDS
+
+
+def wrong_kind(kind: object) -> str:
+    return f"kind must be one of {', '.join(sorted(document.KINDS))}, not {shown(kind)}"
+
+
 def time_or_now(given: Time | None, clock: Clock, name: str, problem: Callable[[str], None]) -> int:
     """Returns a time from the application. A time that cannot be read is reported."""
     found = nanoseconds_of(given)
     if found is None and given is not None:
         problem(
-            f"{name} must be a datetime, ISO 8601, or seconds or milliseconds since 1970, not {str(given)[:50]!r}: "
+            f"{name} must be a datetime, ISO 8601, or seconds or milliseconds since 1970, not {shown(given)}: "
             "the time of the call is recorded instead"
         )
     return clock.now() if found is None else found
@@ -119,7 +137,7 @@ def harmless(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[
         try:
             method(step, *args, **kwargs)
         except Exception as error:
-            step.trace.problem(f"{method.__name__} of {step.name!r}: {error!r}")
+            step.trace.problem(f"{method.__name__} of {step.name!r} failed: {type(error).__name__}: {error}")
 
     return call
 
@@ -157,7 +175,7 @@ class Step:
         if status in document.STATUSES:
             self._status = status
         else:
-            self.trace.problem(f"status must be one of {sorted(document.STATUSES)}, not {status!r}")
+            self.trace.problem(f"status must be error, ok or unset, not {shown(status)}")
 
     @harmless
     def set_model(self, model: str | None, provider: str | None = None) -> None:
@@ -176,9 +194,27 @@ class Step:
     ) -> None:
         given: dict[str, int | None]
         given = {"inputTokens": input_tokens, "outputTokens": output_tokens, "totalTokens": total_tokens}
-        self._usage.update(document.usage_of(given))
-        if isinstance(cost_usd, (int, float)) and 0 <= cost_usd < float("inf"):
-            self._cost = float(cost_usd)
+        usage = document.usage_of(given)
+        self._usage.update(usage)
+        for field, name in _TOKENS.items():
+            if given[field] is not None and field not in usage:
+                self._reject(name, f"an integer that is not negative, not {shown(given[field])}")
+        cost = scalar_of(cost_usd)
+        if isinstance(cost, (int, float)) and not isinstance(cost, bool) and 0 <= cost < float("inf"):
+            self._cost = float(cost)
+        elif cost is not None:
+            self._reject("cost_usd", f"a number that is not negative, not {shown(cost)}")
+
+    def _reject(self, name: str, rule: str, verb: str = "it is") -> None:
+        self.trace.problem(f"{name} must be {rule}: {verb} not recorded")
+
+    def _members(self, name: str, given: Any) -> dict[str, Any]:
+        """Returns the members of a dictionary that an application has passed. Another value is reported."""
+        if isinstance(given, Mapping):
+            return dict(given)
+        # The value may be secret, so it is not shown.
+        self._reject(name, f"a dictionary, not {type(given).__name__}", "it is" if name == "metadata" else "they are")
+        return {}
 
     def record_error(self, error: BaseException) -> None:
         """Records an error of the step, without ending the step."""
@@ -362,7 +398,7 @@ class Span(Step):
         self.id = new_id(8)
         self.parent = parent
         self.name = short_text(redacted_text(trace.redact, "span_name", name), document.MAX_NAME) or "span"
-        self.kind: document.Kind = kind if kind in document.KINDS else "custom"
+        self.kind: document.Kind = kind if is_kind(kind) else "custom"
         self._attributes: dict[str, Any] = {}
         self._attributes_text: str | None = None
         self._events: list[str] = []
@@ -370,19 +406,21 @@ class Span(Step):
         #: Whether a trace was started for this span, which ends with the span.
         self.has_own_trace = False
         self.reading: Reading | None = None
+        if self.kind != kind:
+            trace.problem(f"{wrong_kind(kind)}: custom is recorded instead")
         self.started_at = self.ended_at = time_or_now(started_at, trace.clock, "started_at", trace.problem)
         trace.opened(self)
 
     @harmless
     def set_kind(self, kind: document.Kind) -> None:
-        if kind in document.KINDS:
+        if is_kind(kind):
             self.kind = kind
         else:
-            self.trace.problem(f"kind must be one of {sorted(document.KINDS)}, not {kind!r}")
+            self.trace.problem(wrong_kind(kind))
 
     @harmless
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
-        self._attributes.update(attributes)
+        self._attributes.update(self._members("attributes", attributes))
         written = write(self._attributes, DOCUMENT_BUDGET, self.trace.redact, "attributes")
         self._attributes_text = written.text
 
@@ -398,7 +436,8 @@ class Span(Step):
         }
         text = fields_text(fields)
         if attributes is not None:
-            written = write(dict(attributes), document.EVENT_BUDGET, self.trace.redact, "attributes")
+            members = self._members("attributes", attributes)
+            written = write(members, document.EVENT_BUDGET, self.trace.redact, "attributes")
             text += f',"attributes":{written.text}'
             self._cuts += written.cuts
         self._events.append(f"{{{text}}}")

@@ -101,7 +101,7 @@ class Trace(Step):
         #: Whether the trace is recorded if it does not fail. The id decides, so that all parts of a trace agree.
         self._is_sampled = int(self.id[:8], 16) < recorder.sample_rate * 2**32
         #: Attributes of each span of the trace.
-        self.span_attributes: Mapping[str, Any] = span_attributes if isinstance(span_attributes, Mapping) else {}
+        self.span_attributes: Mapping[str, Any] = self._members("span_attributes", span_attributes or {})
         self.is_live = is_live and parent is None and self._is_sampled
         self._is_started = False
         self.started_at = self.ended_at = time_or_now(started_at, self.clock, "started_at", self.problem)
@@ -123,7 +123,10 @@ class Trace(Step):
         self.is_finished = False
         if isinstance(tags, str):
             tags = [tags]
-        self.add_tags(*(tags if isinstance(tags, Iterable) else ()))
+        if isinstance(tags, Iterable):
+            self.add_tags(*tags)
+        elif tags is not None:
+            self._reject("tags", f"a list of strings, not {type(tags).__name__}", "they are")
         if metadata:
             self.set_metadata(metadata)
         if input is not None:
@@ -155,7 +158,7 @@ class Trace(Step):
     @harmless
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
         """Merges metadata. A new value replaces the previous value of the same name."""
-        self._metadata.update(metadata)
+        self._metadata.update(self._members("metadata", metadata))
         written = write(self._metadata, _METADATA_BUDGET, self.recorder.redact, "metadata")
         self._metadata_text = written.text
 

@@ -68,6 +68,9 @@ def judge(kind: PartKind, outcome: Answer | NoAnswer, tries: int = 0, failures: 
         return Verdict(Do.WAIT, reason, _asked_wait(outcome.retry_after) or backoff(failures))
     if status >= 500:
         return Verdict(Do.LATER, reason, backoff(tries))
+    if status in (404, 405) and code and kind in ("record", "start", "otlp"):
+        # spoor always has these paths, so the server's address contains a wrong path, such as that of the dashboard.
+        return Verdict(Do.WAIT, f"there is no spoor API below this address: {reason}", backoff(failures))
     if status == 404 and not code:
         # The response comes from another server that does not know the path, such as a proxy whose spoor is starting.
         return Verdict(Do.WAIT, reason, backoff(failures))

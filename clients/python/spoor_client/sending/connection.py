@@ -40,10 +40,11 @@ class Server:
         except ValueError:
             is_address = False
         if not is_address or not self.url.isprintable():
-            return f"{self.url!r} is not an address such as https://spoor.example.com"
+            return f"the server's address must be like https://spoor.example.com, not {self.url!r}"
         if not self.key:
-            return "no key is given, and SPOOR_API_KEY is not set"
-        return None if self.key.isascii() and self.key.isprintable() else "the key has invalid characters"
+            return 'there is no API key: set SPOOR_API_KEY to a key of your project ("spoor key create" makes one)'
+        is_valid = self.key.isascii() and self.key.isprintable() and " " not in self.key
+        return None if is_valid else "the API key contains a space or another invalid character"
 
 
 class _TimedReader(io.RawIOBase):

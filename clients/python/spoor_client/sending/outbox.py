@@ -91,6 +91,8 @@ class Outbox:
 
     def empty_memory(self) -> None:
         """Called when the server has been unreachable for long."""
+        if self._spool is None:
+            return
         for delivery in self._queue:
             if delivery.is_under_way or not delivery.parts:
                 continue
@@ -103,6 +105,8 @@ class Outbox:
 
     def keep(self) -> None:
         """Writes all waiting deliveries to the spool. They also stay in memory."""
+        if self._spool is None:
+            return
         for delivery in self._queue:
             reason = self._to_spool(delivery)
             if reason is not None:

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from ..document import short_text
-from ..values import REDACTED, Redact, redacted, redacted_text
+from ..values import REDACTED, Redact, redacted, redacted_text, scalar_of
 
 _TRACE_ID = re.compile("[0-9a-fA-F]{32}")
 MAX_COMMENT = 2_000
@@ -23,25 +23,32 @@ def is_trace_id(value: object) -> bool:
     return isinstance(value, str) and _TRACE_ID.fullmatch(value) is not None
 
 
+def value_of(given: object) -> float | bool | str:
+    """Returns the value of a score. Raises ValueError if the given value cannot be one."""
+    value = scalar_of(given)
+    if not isinstance(value, (bool, int, float, str)):
+        raise ValueError(f"a score's value must be a number, a boolean or a string, not {type(given).__name__}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"a score's value must be finite, not {value!r}")
+    return value
+
+
 def score_body(
     name: str, value: float | bool | str, comment: str | None, span_id: str | None, redact: Redact | None = None
 ) -> bytes:
     """Raises ValueError if the value cannot be a score's value."""
+    value = value_of(value)
     if redact is not None:
         shown = redacted(redact, "score_value", value)
         is_valid = isinstance(shown, str) or (not isinstance(value, str) and isinstance(shown, (bool, int, float)))
-        value = shown if is_valid else REDACTED
+        value = value_of(shown) if is_valid else REDACTED
         comment = None if comment is None else redacted_text(redact, "score_comment", comment)
     if isinstance(value, bool):
         data_type = "boolean"
     elif isinstance(value, (int, float)):
-        if not math.isfinite(value):
-            raise ValueError(f"a score's value must be finite, not {value!r}")
         data_type = "numeric"
-    elif isinstance(value, str):
-        data_type, value = "categorical", short_text(value, MAX_CATEGORY) or ""
     else:
-        raise ValueError(f"a score's value must be a number, a boolean or a text, not {type(value).__name__}")
+        data_type, value = "categorical", short_text(value, MAX_CATEGORY) or ""
     body: dict[str, Any] = {"name": name, "dataType": data_type, "value": value}
     if comment is not None:
         body["comment"] = short_text(comment, MAX_COMMENT) or ""

@@ -87,6 +87,7 @@ class Sender:
         self._pause_until = 0.0
         self._failures = 0
         self._failing_since: float | None = None
+        self._failure = "no response yet"
         self._is_key_refused = False
         self._next_look = 0.0
         self._settled_at = time.monotonic() + SETTLED_SECONDS
@@ -178,10 +179,17 @@ class Sender:
                 # The entries in the spool now belong to the next process.
                 self._queue.remove(delivery)
                 if delivery.is_file_behind:
-                    self._report.lose(delivery.trace_id, delivery.name, "the process ended, and it could not be kept")
+                    why = "there is no spool" if self.spool is None else "it could not be kept"
+                    self._report.lose(
+                        delivery.trace_id, delivery.name, f"the process ended before it was sent, and {why}"
+                    )
             if self.spool is not None:
                 if kept:
-                    self._report.problem(f"{len(kept):,} unsent traces are kept in {self.spool.folder}")
+                    count = "1 unsent trace is" if len(kept) == 1 else f"{len(kept):,} unsent traces are"
+                    self._report.problem(
+                        f"{count} kept in {self.spool.folder} and will be sent by the next process "
+                        f"({self.server.url}: {self._failure})"
+                    )
                 self.spool.release()
                 self.spool.owner.unregister(self.spool.folder)
                 # A later delivery, recorded while the application ends, goes to the spool at once.
@@ -378,6 +386,7 @@ class Sender:
 
     def _fail(self, verdict: Verdict) -> None:
         now = time.monotonic()
+        self._failure = verdict.reason
         if now >= self._pause_until:
             # Concurrent requests usually fail together. Their failures count as one failure.
             self._failures += 1

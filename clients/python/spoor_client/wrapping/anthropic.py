@@ -7,6 +7,7 @@ from typing import Any
 from .calls import (
     Client,
     Method,
+    is_client,
     is_of_another_client,
     record_calls,
     record_derived,
@@ -18,6 +19,8 @@ from .wires.messages import MessageReader, describe_message, read_message
 
 
 def wrap_anthropic(client: Client, library: Any) -> None:
+    if not is_client(client, library, "messages.create", "wrap_anthropic", "Anthropic()"):
+        return
     if is_of_another_client(client, library, resource_of(library, "messages")):
         return
     _record(client, resource_of(library, "messages"))

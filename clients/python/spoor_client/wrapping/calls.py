@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -129,6 +130,20 @@ def _used(made: Any, name: str, library: Any) -> Any:
     if record is not None:
         record(resource)
     return resource
+
+
+def is_client(client: Client, library: Any, path: str, wrapper: str, example: str) -> bool:
+    """Returns whether the library's client has the function at this path. Reports any other object."""
+    if isinstance(library, type):
+        given = f"the class {library.__name__}"
+    elif isinstance(library, types.ModuleType):
+        given = f"the module {library.__name__}"
+    elif callable(resource_of(library, path)):
+        return True
+    else:
+        given = "None" if library is None else type(library).__name__
+    client.problem(f"{wrapper} records nothing: it takes a client such as {example}, not {given}")
+    return False
 
 
 def is_of_another_client(client: Client, *resources: Any) -> bool:

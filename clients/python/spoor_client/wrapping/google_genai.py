@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .calls import Client, Method, is_of_another_client, record_calls, resource_of
+from .calls import Client, Method, is_client, is_of_another_client, record_calls, resource_of
 from .wires.gemini import GeminiReader, describe_gemini, read_gemini, read_gemini_embeddings
 from .wires.unstreamed import Unstreamed
 
 
 def wrap_google_genai(client: Client, library: Any) -> None:
+    if not is_client(client, library, "models.generate_content", "wrap_google_genai", "genai.Client()"):
+        return
     models = [resource_of(library, path) for path in ("models", "aio.models")]
     if is_of_another_client(client, *models):
         return

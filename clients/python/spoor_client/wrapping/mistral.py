@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .calls import Client, Method, is_of_another_client, record_calls, resource_of
+from .calls import Client, Method, is_client, is_of_another_client, record_calls, resource_of
 from .wires.answer import Content
 from .wires.chat import ChatReader, read_chat
 from .wires.responses import read_embeddings
@@ -14,6 +14,8 @@ _ALL = ("complete", "complete_async", "stream", "stream_async")
 
 
 def wrap_mistral(client: Client, library: Any) -> None:
+    if not is_client(client, library, "chat.complete", "wrap_mistral", "Mistral()"):
+        return
     chat = resource_of(library, "chat")
     if is_of_another_client(client, chat):
         return

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .calls import Client, Method, is_of_another_client, record_calls
+from .calls import Client, Method, is_client, is_of_another_client, record_calls
 from .wires.ollama import OllamaReader, read_ollama, read_ollama_embeddings
 from .wires.unstreamed import Unstreamed
 
 
 def wrap_ollama(client: Client, library: Any) -> None:
+    is_module = getattr(library, "__name__", None) == "ollama"
+    if not is_module and not is_client(client, library, "chat", "wrap_ollama", "ollama.Client()"):
+        return
     if is_of_another_client(client, library):
         return
     record_calls(client, library, ("chat",), _CHAT)

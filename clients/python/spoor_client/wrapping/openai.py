@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from .calls import Client, Method, is_of_another_client, record_calls, record_derived, record_when_used, resource_of
+from .calls import (
+    Client,
+    Method,
+    is_client,
+    is_of_another_client,
+    record_calls,
+    record_derived,
+    record_when_used,
+    resource_of,
+)
 from .wires.chat import ChatReader, read_chat
 from .wires.responses import ResponseReader, describe_response, read_embeddings, read_response
 from .wires.unstreamed import Unstreamed
 
 
 def wrap_openai(client: Client, library: Any) -> None:
+    if not is_client(client, library, "chat.completions.create", "wrap_openai", "OpenAI()"):
+        return
     chat = resource_of(library, "chat.completions")
     if is_of_another_client(client, library, chat):
         return

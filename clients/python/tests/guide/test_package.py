@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,16 @@ def test_the_wheel_has_all_modules_and_no_tests(built: Path) -> None:
     text = zipfile.ZipFile(wheel).read(metadata).decode()
     assert "\nName: spoor-client\n" in text
     assert "Requires-Dist" not in text
+    assert "\nProject-URL: Homepage, https://github.com/" in text
+
+
+def test_the_source_distribution_has_all_modules_and_no_tests(built: Path) -> None:
+    (archive,) = built.glob("*.tar.gz")
+    with tarfile.open(archive) as files:
+        names = {name.partition("/")[2] for name in files.getnames()}
+    modules = {str(file.relative_to(ROOT)) for file in ROOT.joinpath("spoor_client").rglob("*.py")}
+    assert modules | {"spoor_client/py.typed", "pyproject.toml", "README.md", "LICENSE"} <= names
+    assert not [name for name in names if name.startswith(("tests", "tools/"))]
 
 
 def test_the_packages_are_accepted_by_pypi(built: Path) -> None:

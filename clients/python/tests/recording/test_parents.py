@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 from typing import Any
 
 import pytest
@@ -49,6 +50,17 @@ def test_any_header_is_accepted(text: str) -> None:
 )
 def test_headers_of_any_framework_are_read(headers: Any) -> None:
     assert parent_of_headers(headers) == PARENT
+
+
+def test_headers_of_the_standard_library_are_read() -> None:
+    message = http.client.HTTPMessage()
+    message["Traceparent"] = PARENT.traceparent
+    assert parent_of_headers(message) == PARENT  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("headers", [None, 5, "traceparent: 00", [1, ("a", "b", "c"), ("traceparent",)]])
+def test_values_that_are_not_headers_have_no_parent(headers: Any) -> None:
+    assert parent_of_headers(headers) is None
 
 
 def test_spans_of_two_services_are_one_trace(client: Spoor, server: Server) -> None:

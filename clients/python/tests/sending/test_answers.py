@@ -31,6 +31,10 @@ def error(code: str) -> bytes:
         ("record", Answer(200, b"{}"), Do.WAIT),
         ("record", Answer(302), Do.WAIT),
         ("record", Answer(404, b"no such page"), Do.WAIT),
+        # The server's address has a wrong path, such as that of the dashboard.
+        ("record", Answer(404, error("not_found")), Do.WAIT),
+        ("start", Answer(405, error("method_not_allowed")), Do.WAIT),
+        ("otlp", Answer(404, error("not_found")), Do.WAIT),
         ("record", NoAnswer("refused", False), Do.WAIT),
         ("record", Answer(429, error("quota_exhausted")), Do.WAIT),
         ("record", Answer(503, b""), Do.WAIT),

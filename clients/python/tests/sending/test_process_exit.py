@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -100,11 +101,15 @@ def test_a_process_that_exits_while_the_server_is_unreachable(
     server: Server, run: Run, tag: str, tmp_path: Path, end: str
 ) -> None:
     started = time.monotonic()
+    run("import spoor_client")
+    loaded = time.monotonic()
     result = run(RECORD + ENDS[end], tag, SPOOR_URL="http://127.0.0.1:9")
-    assert time.monotonic() - started < 4
+    # A process that waits for the server would take 5 s longer. A busy machine may take seconds to start Python.
+    assert time.monotonic() - loaded < loaded - started + 4
     assert result.returncode == CODES.get(end, 0)
     assert len(list((tmp_path / ".spoor").glob("*.spoor"))) == 10
-    assert "10 unsent traces are kept in" in result.stderr
+    said = "10 unsent traces are kept in .* and will be sent by the next process .http://127.0.0.1:9: ConnectionRefused"
+    assert re.search(said, result.stderr), result.stderr
     # The next process sends them without being told to.
     assert run(RECORD + "record('t', 1); time.sleep(0.5)", tag).returncode == 0
     assert names(server, tag) == ["t"] * 11

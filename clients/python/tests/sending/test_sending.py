@@ -284,12 +284,21 @@ def test_a_spool_that_cannot_be_written_is_reported_and_traces_stay_in_memory(
 @pytest.mark.parametrize(
     ("variables", "reason"),
     [
-        ({"SPOOR_API_KEY": ""}, "no key is given, and SPOOR_API_KEY is not set"),
-        ({"SPOOR_API_KEY": "a key\n with more"}, "the key has invalid characters"),
-        ({"SPOOR_URL": "spoor.example.com"}, "'spoor.example.com' is not an address such as https://spoor.example.com"),
-        ({"SPOOR_URL": "ftp://x"}, "'ftp://x' is not an address such as https://spoor.example.com"),
-        ({"SPOOR_URL": "http://x:port"}, "'http://x:port' is not an address such as https://spoor.example.com"),
-        ({"SPOOR_URL": "http://[x"}, "'http://[x' is not an address such as https://spoor.example.com"),
+        (
+            {"SPOOR_API_KEY": ""},
+            'there is no API key: set SPOOR_API_KEY to a key of your project ("spoor key create" makes one)',
+        ),
+        ({"SPOOR_API_KEY": "a key\n with more"}, "the API key contains a space or another invalid character"),
+        (
+            {"SPOOR_URL": "spoor.example.com"},
+            "the server's address must be like https://spoor.example.com, not 'spoor.example.com'",
+        ),
+        ({"SPOOR_URL": "ftp://x"}, "the server's address must be like https://spoor.example.com, not 'ftp://x'"),
+        (
+            {"SPOOR_URL": "http://x:port"},
+            "the server's address must be like https://spoor.example.com, not 'http://x:port'",
+        ),
+        ({"SPOOR_URL": "http://[x"}, "the server's address must be like https://spoor.example.com, not 'http://[x'"),
     ],
 )
 def test_if_nothing_can_be_sent_nothing_fails_and_the_result_gives_the_reason(
@@ -309,6 +318,30 @@ def test_if_nothing_can_be_sent_nothing_fails_and_the_result_gives_the_reason(
     assert len(caplog.records) == 1
     with pytest.raises(SpoorError, match=r"address|key"):
         client.traces.list()
+
+
+def test_with_a_wrong_path_in_the_address_traces_are_kept(server: Server, tmp_path: Path, tag: str) -> None:
+    problems: list[str] = []
+    wrong = Spoor(f"{server.url}/app", server.key, spool=tmp_path, on_problem=problems.append)
+    ids = record(wrong, tag, 1)
+    assert wrong.close().kept == 0
+    assert problems[0].startswith(f"1 unsent trace is kept in {tmp_path} and will be sent by the next process")
+    assert "/app: there is no spoor API below this address: 405 method_not_allowed" in problems[0]
+    right = Spoor(server.url, server.key, spool=tmp_path)
+    record(right, tag, 1)
+    deadline = time.monotonic() + 20
+    while ids[0] not in stored_ids(server, tag) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert ids[0] in stored_ids(server, tag)
+    right.close()
+
+
+def test_without_a_spool_the_end_of_a_process_reports_each_loss_once(tag: str) -> None:
+    problems: list[str] = []
+    client = Spoor("http://127.0.0.1:9", "key", spool=False, on_problem=problems.append)
+    ids = record(client, tag, 1)
+    client.leave(0.1)
+    assert problems == [f"trace {ids[0]} (t0) is lost: the process ended before it was sent, and there is no spool"]
 
 
 def test_a_score_whose_response_was_lost_is_not_stored_twice(server: Server, way: FaultyWay, tag: str) -> None:
