@@ -83,6 +83,12 @@ export class RowCursor {
     return length < 0 ? null : this.bytes.toString('utf8', at, at + length)
   }
 
+  /** Returns the bytes of a value. */
+  slice(name: string): Buffer | null {
+    const [at, length] = this.#field(name)
+    return length < 0 ? null : this.bytes.subarray(at, at + length)
+  }
+
   /** Reads a value that must have this many bytes. */
   hex(name: string, count: number): string | null {
     const [at, length] = this.#field(name)
