@@ -35,6 +35,8 @@ export class RowCursor {
   #end = 0
   readonly #columns: readonly Column[]
   readonly #places: ReadonlyMap<string, number>
+  /** Bytes of each column's values; -1 if they differ. */
+  readonly #widths: readonly number[]
   /** Offset of each value of the current row, and its length; -1 for null. */
   readonly #at: number[] = []
   readonly #lengths: number[] = []
@@ -43,30 +45,30 @@ export class RowCursor {
     this.bytes = bytes
     this.#columns = columns
     this.#places = placesOf(columns)
+    this.#widths = columns.map(({ type }) => WIDTH_OF[type] ?? -1)
   }
 
   /** Moves to the next row. Returns false at the end. */
   next(): boolean {
     const { bytes } = this
-    const columns = this.#columns
+    const widths = this.#widths
+    const ends = bytes.length
     this.start = this.#end
-    if (this.start === bytes.length) return false
+    if (this.start === ends) return false
     let at = this.start + COUNT_BYTES
-    if (at > bytes.length || bytes.readInt16BE(this.start) !== columns.length)
-      throw new PageFault('has a malformed row')
-    for (let i = 0; i < columns.length; i++) {
-      if (at + LENGTH_BYTES > bytes.length) throw new PageFault('ends within a row')
+    if (at > ends || bytes.readInt16BE(this.start) !== widths.length) throw new PageFault('has a malformed row')
+    for (let i = 0; i < widths.length; i++) {
+      if (at + LENGTH_BYTES > ends) throw new PageFault('ends within a row')
       const length = bytes.readInt32BE(at)
       at += LENGTH_BYTES
-      const { type, name } = columns[i] as Column
-      const width = WIDTH_OF[type]
-      if (length < -1 || (length >= 0 && width !== undefined && width !== length))
-        throw new PageFault(`has a malformed ${name}`)
+      const width = widths[i] as number
+      if (length < -1 || (length >= 0 && width >= 0 && width !== length))
+        throw new PageFault(`has a malformed ${this.#columns[i]?.name}`)
       this.#at[i] = at
       this.#lengths[i] = length
       if (length > 0) at += length
     }
-    if (at > bytes.length) throw new PageFault('ends within a row')
+    if (at > ends) throw new PageFault('ends within a row')
     this.#end = at
     return true
   }
@@ -79,6 +81,12 @@ export class RowCursor {
   text(name: string): string | null {
     const [at, length] = this.#field(name)
     return length < 0 ? null : this.bytes.toString('utf8', at, at + length)
+  }
+
+  /** Returns the bytes of a value. */
+  slice(name: string): Buffer | null {
+    const [at, length] = this.#field(name)
+    return length < 0 ? null : this.bytes.subarray(at, at + length)
   }
 
   /** Reads a value that must have this many bytes. */

@@ -4,7 +4,7 @@
  * computed again.
  *
  * Anyone can edit a backup. A page is therefore checked for the values that code relies on, and PostgreSQL checks the
- * rest, such as JSON and UTF-8. Texts are not unpacked.
+ * rest, such as JSON and UTF-8. Packed texts are unpacked to check that they can be read, but not parsed.
  */
 
 import type { ListedTrace } from '../../rows/column-values.ts'
@@ -17,6 +17,7 @@ import {
   TRACE_TEXT_COLUMNS
 } from '../../rows/columns.ts'
 import { renderCopiedRows, type TraceRows, textsOfRows } from '../../rows/copy-rows.ts'
+import { areReadable } from '../../rows/packed-check.ts'
 import type { Allocate } from '../../rows/thread-bytes.ts'
 import { FIELD_VALUES } from '../../schema/field-values.ts'
 import { UNASSIGNED } from '../../trace/environment.ts'
@@ -66,7 +67,11 @@ export interface CopiedTrace {
  */
 export function* tracesInPage(page: StoredPage, allocate: Allocate): Generator<CopiedTrace> {
   const traces = new RowCursor(page.traces, PAGE_COLUMNS.traces)
-  const spans = new OwnedRows(page.spans, PAGE_COLUMNS.spans, checkSpan)
+  const packed = new PackedSpans()
+  const spans = new OwnedRows(page.spans, PAGE_COLUMNS.spans, row => {
+    checkSpan(row)
+    packed.add(row)
+  })
   const scores = new OwnedRows(page.scores, PAGE_COLUMNS.scores, checkScore)
   for (let place = 1; traces.next(); place++) {
     const trace = readTrace(traces)
@@ -78,6 +83,7 @@ export function* tracesInPage(page: StoredPage, allocate: Allocate): Generator<C
       if (traces.number(name) !== count)
         throw new PageFault(`has ${count} rows for the ${name} of trace ${trace.traceId}`)
     }
+    if (!packed.takeReadable()) throw new PageFault(`has texts of trace ${trace.traceId} that cannot be unpacked`)
     const environment = traces.text('environment')
     checkLabels(environment, traces.text('key_id'))
     yield {
@@ -135,6 +141,26 @@ function checkSpan(row: RowCursor): void {
   if (!KINDS.includes(row.text('kind') ?? '')) throw new PageFault('has a span of an unknown kind')
   if (!STATUSES.includes(row.text('status') ?? '')) throw new PageFault('has a span with an unknown status')
   row.checkLengths(['name', 'provider', 'model'])
+}
+
+/** The packed texts of a trace's spans. */
+class PackedSpans {
+  #slices: Buffer[] = []
+  #ids = new Set<string>()
+
+  add(row: RowCursor): void {
+    const slice = row.slice('packed')
+    if (slice !== null) this.#slices.push(slice)
+    this.#ids.add(row.hex('id', 8) as string)
+  }
+
+  /** Whether the texts of the spans since the last call can be read. */
+  takeReadable(): boolean {
+    const isReadable = areReadable(this.#slices, this.#ids)
+    this.#slices = []
+    this.#ids = new Set()
+    return isReadable
+  }
 }
 
 function checkScore(row: RowCursor): void {

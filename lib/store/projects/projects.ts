@@ -1,4 +1,5 @@
 /** Stores projects, which have keys and traces. A project's totals are the sums of its slots. */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { ifUnique } from '../../database/failure.ts'
 import type { Client } from '../../database/pooled/cancellation.ts'
@@ -125,10 +126,11 @@ export async function writeProject(
 
 /**
  * Deletes a project with its remaining keys, traces and derived data. The caller must ensure that no more writes to the
- * project occur. Returns false if the project does not exist.
+ * project begin. Rows of writes that are still in progress are deleted once these have ended. Returns false if the
+ * project does not exist.
  */
 export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Promise<boolean> {
-  return inTransaction(sql, async () => {
+  const deleted = await inTransaction(sql, async () => {
     await lockRollups(sql, id)
     const [row] = await sql<[{ deleted: boolean }]>`
       with gone as (
@@ -141,9 +143,29 @@ export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Pr
     await sql.unsafe(EMPTYING, [id])
     return row.deleted
   })
+  await endOfWrites(sql)
+  await inTransaction(sql, async () => {
+    await lockRollups(sql, id)
+    await sql.unsafe(EMPTYING, [id])
+  })
+  return deleted
 }
 
 const EMPTYING = emptying(PROJECT_TABLES)
+
+/** Waits until the transactions that are writing now have ended, but at most as long as a write may take. */
+async function endOfWrites(sql: Sql): Promise<void> {
+  const [{ next }] = await sql<[{ next: string }]>`select pg_snapshot_xmax(pg_current_snapshot())::text as next`
+  const end = performance.now() + MOST_WRITE_MS
+  for (let isOver = false; !isOver && performance.now() < end; ) {
+    const [row] = await sql<[{ isOver: boolean }]>`
+      select pg_snapshot_xmin(pg_current_snapshot()) >= ${next}::text::xid8 as "isOver"`
+    isOver = row.isOver
+    if (!isOver) await delay(WRITE_POLL_MS)
+  }
+}
+const MOST_WRITE_MS = 30_000
+const WRITE_POLL_MS = 50
 
 export async function findProject(sql: Sql, slug: string): Promise<number | undefined> {
   const [row] = await sql<{ id: number }[]>`select id from projects where slug = ${slug}`

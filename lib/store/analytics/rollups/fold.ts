@@ -35,6 +35,7 @@ export async function foldDeltas(sql: Sql, projectId: number, most: number): Pro
     const [{ rowIds }] = await sql<[{ rowIds: string }]>`
       select array(select ctid from rollup_news where project_id = ${projectId} limit ${most})::text as "rowIds"`
     if (rowIds === NO_ROWS) return 0
+    if (!(await hasProject(sql, projectId))) return dropRows(sql, projectId, rowIds)
     await foldUsers(sql, projectId, rowIds)
     const rows = await sql.unsafe<(Addition & { readonly taken: number })[]>(TAKE, [projectId, rowIds], {
       prepare: true
@@ -48,6 +49,21 @@ export async function foldDeltas(sql: Sql, projectId: number, most: number): Pro
     await forgetUsage(sql, projectId, [...new Set(hours)])
     return taken
   })
+}
+
+async function hasProject(sql: Sql, projectId: number): Promise<boolean> {
+  const [row] = await sql<[{ has: boolean }]>`select exists (select from projects where id = ${projectId}) as has`
+  return row.has
+}
+
+/**
+ * Deletes rows of rollup_news that a late write added after its project was deleted. Folding them would leave rollups
+ * that nothing deletes.
+ */
+async function dropRows(sql: Sql, projectId: number, rowIds: string): Promise<number> {
+  const { count } = await sql`
+    delete from rollup_news where project_id = ${projectId} and ctid = any (${rowIds}::text::tid[])`
+  return count
 }
 
 /** An empty array in PostgreSQL's notation. */

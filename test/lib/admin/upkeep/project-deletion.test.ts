@@ -1,9 +1,15 @@
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { applyProjectDeletion, planProjectDeletion } from '../../../../lib/admin/upkeep/project-deletion.ts'
+import { PROJECT_TABLES } from '../../../../lib/database/tables.ts'
+import { AMOUNTS } from '../../../../lib/rollups/amounts.ts'
+import { foldDeltas } from '../../../../lib/store/analytics/rollups/fold.ts'
+import { deleteProject } from '../../../../lib/store/projects/projects.ts'
 import { fillBack, foldTerms, indexNews } from '../../../../lib/store/search/indexing.ts'
+import { ingestBody } from '../../../fixtures/bodies/bodies.ts'
 import { fullInstance, instanceRows } from '../../../fixtures/database/backups.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../../../fixtures/database/seed.ts'
+import { until } from '../../../fixtures/until.ts'
 
 const TABLES = [
   ...['traces', 'trace_tags', 'trace_families', 'ranking_floors', 'spans', 'scores', 'project_totals', 'span_messages'],
@@ -62,4 +68,58 @@ t.test('a deleted project leaves nothing behind, and other projects are unchange
     pool.run(sql => planProjectDeletion(sql, 'second')),
     { message: /no project "second"/ }
   )
+})
+
+const DELETION = { by: null, action: 'project.delete', projectId: 2 } as const
+
+t.test('a trace that is being written while its project is deleted is deleted as well', async t => {
+  const service = await fullInstance(t)
+  const { database } = service
+  const { pool } = database
+  const { key } = await service.makeKey({ project: 'second' })
+  await pool.run(async sql => {
+    await sql`
+      insert into project_totals (project_id, slot, traces, spans, bytes)
+      select 2, slot, 0, 0, 0 from generate_series(0, 62) slot on conflict do nothing`
+  })
+  const blocker = database.connect()
+  const waiting = async () => {
+    const [row] = await blocker<[{ n: number }]>`
+      select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    return row.n
+  }
+  try {
+    await blocker.unsafe('begin')
+    await blocker`select from project_totals where project_id = 2 for update`
+    const recorded = service.call('POST', '/api/v1/traces', { key, body: ingestBody() })
+    await until(async () => (await waiting()) === 1)
+    const deleted = pool.run(sql => deleteProject(sql, 2, DELETION))
+    await until(async () => (await waiting()) === 2)
+    await blocker.unsafe('commit')
+    t.equal((await recorded).status, 201)
+    await deleted
+  } finally {
+    await blocker.end()
+  }
+  await pool.run(async sql => {
+    await foldDeltas(sql, 2, 1000)
+    for (const table of PROJECT_TABLES) {
+      t.same(await sql`select from ${sql(table)} where project_id = 2`, [], table)
+    }
+    t.same(await countOrphans(sql), NO_ORPHANS)
+  })
+})
+
+t.test('amounts that arrive after the deletion of their project are not folded', async t => {
+  const { pool } = (await fullInstance(t)).database
+  await pool.run(async sql => {
+    await deleteProject(sql, 2, DELETION)
+    await sql`
+      insert into rollup_news (project_id, started_at, family, name, user_id, ${sql.unsafe(AMOUNTS.join(', '))})
+      select 2, now(), 1, 'late', 'ada', ${sql.unsafe(AMOUNTS.map(() => '1').join(', '))} from generate_series(1, 3)`
+    while ((await foldDeltas(sql, 2, 1000)) > 0) {}
+    for (const table of ['rollup_news', 'rollups', 'user_sums']) {
+      t.same(await sql`select from ${sql(table)} where project_id = 2`, [], table)
+    }
+  })
 })

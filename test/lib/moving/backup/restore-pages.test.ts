@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap'
 import { decodePage, encodePage } from '../../../../lib/moving/backup/format.ts'
 import { unpackSpans } from '../../../../lib/rows/packed-texts.ts'
-import type { StoredPage } from '../../../../lib/store/instance/stored-page.ts'
+import { RowCursor } from '../../../../lib/store/instance/row-cursor.ts'
+import { PAGE_COLUMNS, type StoredPage } from '../../../../lib/store/instance/stored-page.ts'
 import { ingestBody, span } from '../../../fixtures/bodies/bodies.ts'
 import {
   backupOf,
@@ -94,6 +95,23 @@ t.test('an edited page is refused, although the checksum was edited as well', as
     await t.rejects(restore(t, copy, withPage(lines, change)), { name: 'AdminError', message }, title)
     t.same(await copy.pool.run(sql => sql`select from api_keys`), [], 'nobody gets in')
   }
+})
+
+t.test('packed texts that cannot be unpacked are refused', async t => {
+  const lines = await packedInstance(t)
+  const copy = await testDatabase(t)
+  const backup = withPage(lines, ({ spans }) => {
+    const changed = Buffer.from(spans)
+    const row = new RowCursor(changed, PAGE_COLUMNS.spans)
+    t.ok(row.next())
+    // A slice begins with its number and its group.
+    row.slice('packed')!.fill(0xff, 10)
+    return { spans: changed }
+  })
+  await t.rejects(restore(t, copy, backup), {
+    name: 'AdminError',
+    message: /a page has texts of trace \w{32} that cannot/
+  })
 })
 
 /** Stores all texts unpacked, and the traces' own inputs in the traces' rows. */
