@@ -47,7 +47,7 @@ interface Suite {
 
 /**
  * Writes a file to run for each suite, or for the requested suites. Slow suites come first, so that a short suite is
- * the last to end. File names start with a number, because tap runs files by name.
+ * the last to end. File names start with a number, because a folder may have several suites.
  */
 export async function writeSuites(wanted: readonly string[]): Promise<string[]> {
   const suites: Suite[] = []

@@ -34,6 +34,12 @@ async function countConnections(user: string): Promise<number> {
   return row?.count
 }
 
+/**
+ * More requests at once than any of these servers has connections, and few enough that on a busy machine, the last one
+ * waits for less than the time after which /readyz reports an obstacle.
+ */
+const ROUNDS = 8
+
 const idOf = (n: number) => n.toString(16).padStart(32, '0')
 
 /**
@@ -102,8 +108,8 @@ for (const most of [5, 10]) {
       const told: object[] = []
       const limit = new ConnectionLimit(16, shortage => told.push(shortage))
       const service = await testService(t, { database, view: { connect, limit } })
-      t.same(await useAll(service, most * 1000, 20), allWell(20))
-      t.same(await useAll(service, most * 2000, 20), allWell(20))
+      t.same(await useAll(service, most * 1000, ROUNDS), allWell(ROUNDS))
+      t.same(await useAll(service, most * 2000, ROUNDS), allWell(ROUNDS))
       await hearsOfKeys(t, service)
       t.match(told[0], { wanted: 16 })
       const { status, body } = await service.call('GET', '/readyz')
@@ -136,7 +142,7 @@ t.test('a process opens no more than DATABASE_CONNECTIONS connections', async t 
   const watching = (async () => {
     while (!isOver) most = Math.max(most, await countConnections(target.user))
   })()
-  t.same(await useAll(service, 90_000, 20), allWell(20))
+  t.same(await useAll(service, 90_000, ROUNDS), allWell(ROUNDS))
   await hearsOfKeys(t, service)
   isOver = true
   await watching

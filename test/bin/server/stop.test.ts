@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { configurationFor, serve } from '../../fixtures/service/spoor.ts'
+import { until } from '../../fixtures/until.ts'
 
 t.test('a second Ctrl-C that npm forwards does not cut the shutdown short', async t => {
   const { serving } = await serve(t, configurationFor(await testDatabase(t)))
@@ -22,6 +23,13 @@ t.test('a later second signal does not wait for requests in flight', async t => 
   client.write(`${head}Expect: 100-continue\r\n\r\n`)
   t.match(String(await once(client, 'data')), /^HTTP\/1\.1 100 /)
   serving.kill('SIGTERM')
+  // The time between the signals counts from the moment when the server handles the first.
+  await until(() =>
+    fetch(address).then(
+      () => false,
+      () => true
+    )
+  )
   await delay(1100)
   serving.kill('SIGTERM')
   t.match(await serving.finished, { code: 1, err: /stopping without waiting/ })

@@ -72,7 +72,8 @@ t.test('every 401 takes the same work: queries, rows, digests and comparisons', 
   const { createHmac, timingSafeEqual } = crypto
   Object.assign(crypto, {
     createHmac: (...args: Parameters<typeof createHmac>) => {
-      work.digests++
+      // The driver also digests, when it opens a connection.
+      if (args[1] === digestSecret) work.digests++
       return createHmac(...args)
     },
     timingSafeEqual: (...args: Parameters<typeof timingSafeEqual>) => {
@@ -186,7 +187,7 @@ t.test('the last use is stored at most every five minutes', async t => {
   /** Waits until the service reports the given time as the key's last use. */
   const untilAnswered = (service: TestService, time: string | null) =>
     until(async () => (await service.call('GET', PATH, { key })).body.lastUsedAt === time)
-  const recent = await setLastUsed(290)
+  const recent = await setLastUsed(240)
   for (const service of [first, second]) await untilAnswered(service, recent)
   t.equal(await lastUsed(), recent, 'not before')
   const old = await setLastUsed(301)

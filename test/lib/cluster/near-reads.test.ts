@@ -211,11 +211,11 @@ if (!isOnCluster()) {
     const near = await nearOf(t, database, told)
     const client = new AbortController()
     const twoSteps = async (sql: Sql) => {
+      setTimeout(() => client.abort(), 200)
       await sql`select pg_sleep(30)`.catch(() => {})
       return sql`select 1`
     }
     const reading = near.read(PROJECT, twoSteps, client)
-    setTimeout(() => client.abort(), 200)
     await t.rejects(reading, { code: 'CONNECTION_LOST' })
     t.same(told.told, [])
   })

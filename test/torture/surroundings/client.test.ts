@@ -267,7 +267,7 @@ if (isLong) {
       metadata: { spoor: { spansLeftOut: { count: 300, kinds: { custom: 300 } } } }
     })
     t.equal(spans.at(-1).name, 's499')
-    t.ok((await read(jumping.traceId)).trace.durationMs < 1000)
+    t.ok((await read(jumping.traceId)).trace.durationMs < 60_000, 'much less than the jump of the wall clock')
   })
 
   t.test('an abandoned stream ends its step', async t => {

@@ -4,6 +4,9 @@ import { Clock, momentOf, timestamp } from '../../../../clients/typescript/recor
 import { addUsage, costOf, kindOf, shortText, statusOf, usageOf } from '../../../../clients/typescript/record/fields.ts'
 import { newSpanId, newTraceId, parentFromHeaders } from '../../../../clients/typescript/record/parents.ts'
 
+/** Longer than a busy machine holds a process up, and much shorter than the jumps of the wall clock. */
+const MINUTE = 60_000
+
 t.test('a clock is unaffected when the wall clock is set, and the next one starts at the new time', t => {
   const { now } = Date
   t.teardown(() => Object.assign(Date, { now }))
@@ -11,8 +14,8 @@ t.test('a clock is unaffected when the wall clock is set, and the next one start
   const start = clock.now()
   for (const jump of [-3_600_000, 3_600_000]) {
     Date.now = () => now() + jump
-    t.ok(clock.now() >= start && clock.now() < start + 10_000)
-    t.ok(Math.abs(new Clock().now() - Date.now()) < 10_000)
+    t.ok(clock.now() >= start && clock.now() < start + MINUTE)
+    t.ok(Math.abs(new Clock().now() - Date.now()) < MINUTE)
   }
   t.end()
 })
