@@ -92,9 +92,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Read a trace',
     description:
       'Answers "what happened in this run": one trace with its spans and scores. A long trace is returned as an ' +
-      'outline: its span tree with shortened contents and a note. Then call again with spanIds for the spans that ' +
-      "matter, field for parts of the trace's own input, output or metadata, after for more of a long tree, or " +
-      'detail "full" only if you need everything.',
+      'outline: its span tree with shortened contents and a note. To read more, call again: with spanIds for full ' +
+      "spans, with field for parts of the trace's own input, output or metadata, or with after for the next part of " +
+      'a long tree. Use detail "full" only if you need everything.',
     annotations: READS,
     examples: [
       { traceId: TRACE_ID },

@@ -72,7 +72,7 @@ export async function recomputeCosts(
     for (const batch of inBatches(traces)) {
       if (signal?.aborted) {
         if (auditId !== undefined) await forgetAllUsage(sql, projectId)
-        throw new AdminError(`interrupted: ${done.traces} traces changed so far; run it again to continue`)
+        throw new AdminError(`interrupted: ${done.traces} traces changed so far; run the command again to continue`)
       }
       const before = done
       let left: readonly GatheredTrace[] = batch
