@@ -176,7 +176,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listUsers',
     title: 'List users',
     description:
-      'Answers "which users": users, newest first by their last trace, with traces, errors, tokens and cost of whole ' +
+      'Answers "which users": users, newest first by their last trace, with traces, errors, tokens and cost for whole ' +
       'days (UTC), filtered by environment or id prefix. To rank users by cost or errors, call get_usage by user; ' +
       "for one user's sessions, list_sessions. If nothing is found, hint lists the nearest existing values.",
     annotations: READS,
