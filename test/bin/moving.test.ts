@@ -138,7 +138,7 @@ t.test('backfill counts, and changes traces only on request', async t => {
     err: /^3 traces selected, 2 to change:\n {2}2 not recorded → unassigned\n {2}1 production → unchanged, because it is already set\n$/
   })
   t.match(await runHere(backfill('staging'), env), {
-    out: /2 unassigned → kept: it is recorded\nThere is nothing to do.\n$/
+    out: /2 unassigned → unchanged, because it is already recorded\nThere is nothing to do.\n$/
   })
   t.same(await jsonHere(backfill('staging', '--overwrite', '--apply'), env), {
     matched: 3,
