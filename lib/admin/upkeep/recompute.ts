@@ -8,7 +8,7 @@ import { ownPricesOf, readPrices } from '../../store/projects/prices.ts'
 import {
   type GatheredTrace,
   readGatheredTraces,
-  readUnstatedCalls,
+  readUnreportedCalls,
   type TraceRepricing,
   writeRepricings
 } from '../../store/trace/repricing.ts'
@@ -131,11 +131,11 @@ async function computeChanges(
   // The calls are read after the states. A trace that changed between the two reads is skipped, because its version
   // then differs from the version in its state.
   const seqs = states.flatMap(state => (state === undefined ? [] : [state.seq]))
-  const calls = await readUnstatedCalls(sql, projectId, seqs)
+  const calls = await readUnreportedCalls(sql, projectId, seqs)
   return states.flatMap(state => {
-    const unstated = state && calls.get(state.seq)
-    if (state?.gathered === undefined || unstated === undefined) return []
-    const repricing = reprice(state.gathered, unstated, sources)
+    const unreported = state && calls.get(state.seq)
+    if (state?.gathered === undefined || unreported === undefined) return []
+    const repricing = reprice(state.gathered, unreported, sources)
     return repricing === undefined
       ? []
       : [{ ...repricing, seq: state.seq, version: state.version, before: state.gathered.costUsd }]
