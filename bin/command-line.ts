@@ -29,7 +29,7 @@ export interface Surroundings {
   readonly env: NodeJS.ProcessEnv
   readonly stdout: Output
   readonly stderr: Terminal
-  /** How messages name the command; `spoor` by default. */
+  /** The command that messages print; `spoor` by default. */
   readonly started?: StartedAs
 }
 

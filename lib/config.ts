@@ -311,7 +311,7 @@ function readOidc(read: Variables): OidcConfig | undefined {
     return undefined
   }
   if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
-    throw new ConfigError(`${missing.join(' and ')} must be set as well: ${OIDC_PARTS.join(', ')} belong together`)
+    throw new ConfigError(`${missing.join(' and ')} must also be set: ${OIDC_PARTS.join(', ')} work only together`)
   }
   if (issuer.protocol === 'http:' && !isLoopback(issuer.hostname)) {
     throw new ConfigError('OIDC_ISSUER must begin with https://, unless it is a loopback address')

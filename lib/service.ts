@@ -217,7 +217,7 @@ export async function startService(
 
   try {
     const { location, transport } = database
-    log.info({ database: location, transport }, 'writes go to the database by COPY')
+    log.info({ database: location, transport }, 'writing to the database with COPY')
     for (const plugin of list) await plugin(app)
     await setup.start()
     await prices?.refresh()

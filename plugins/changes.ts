@@ -24,14 +24,14 @@ export default function changes(app: App): void {
     access: 'traces:read',
     summary: 'List the traces written since a cursor',
     description:
-      'Lists traces in the order in which their writes were committed, accurate to a few seconds. Without a cursor, ' +
-      'the list begins with all stored traces, in the order in which they were recorded. A trace is listed again ' +
-      'after every change to its spans, end, metadata, scores, costs or environment. A page shows a trace once, in ' +
-      'its current state, no matter how often it was written. Deletions are not listed.\n\n' +
-      'To keep a copy up to date, save nextCursor after each page, and continue until caughtUp is true. ' +
-      'Later, resume with the saved cursor. A write that commits late is listed late, so nothing is missed. ' +
-      `Pages may be short or empty. Changes are kept for ${KEPT_DAYS} days: an older cursor gets 410, and so does a ` +
-      'cursor from before the database was restored. Then start again without a cursor.',
+      'Lists traces in the order in which their writes were committed; writes a few seconds apart may be swapped. ' +
+      'Without a cursor, the list begins with all stored traces, in the order in which they were recorded. A trace ' +
+      'is listed again after every change to its spans, end, metadata, scores, costs or environment. A page shows a ' +
+      'trace once, in its current state, no matter how often it was written. Deletions are not listed.\n\nTo keep a ' +
+      'copy up to date, save nextCursor after each page, and continue until caughtUp is true. Later, resume with the ' +
+      'saved cursor. A write that commits late is listed late, so nothing is missed. Pages may be short or empty. ' +
+      `Changes are kept for ${KEPT_DAYS} days: an older cursor gets 410, and so does a cursor from before the ` +
+      'database was restored. Then start again without a cursor.',
     query: ChangeListQuery,
     replies: { 200: ChangeList },
     errors: ['invalid_request', 'cursor_expired'],

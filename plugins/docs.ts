@@ -111,7 +111,7 @@ export default async function docs(app: App) {
     method: 'GET',
     path: '/docs/passages.json',
     access: 'public',
-    summary: "Fetch the text that the guide's search box searches",
+    summary: "Fetch the text for the guide's search box",
     replies: {},
     handler({ baseUrl }) {
       const values = { baseUrl, keyPrefix: app.config.keyPrefix, version: VERSION }

@@ -15,7 +15,7 @@ export default function securityContact({ config, route }: App): void {
     method: 'GET',
     path,
     access: 'public',
-    summary: 'State where to report vulnerabilities',
+    summary: 'Get the contact for reporting vulnerabilities',
     replies: {},
     handler() {
       // Whole days, so that the response does not reveal the server's clock.

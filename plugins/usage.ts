@@ -74,7 +74,7 @@ async function readUsage(app: App, projectId: number, query: UsageQuery, client:
   return app.largeReads.run(projectId, work, { weight: WEIGHTS.analysis, client })
 }
 
-const MANY_SCORES = 'cannot be included: the period has more than 20,000 traces or 200,000 scores; shorten it'
+const MANY_SCORES = 'cannot be included: the period has more than 20,000 traces or 200,000 scores; use a shorter period'
 
 async function readScores(app: App, projectId: number, sums: PeriodSums, asked: UsageAsked, client: Client) {
   const found = await app.sql.readOf(projectId, (sql, names) => withScores(sql, projectId, sums, asked, names), client)
@@ -115,8 +115,8 @@ async function readMade(app: App, projectId: number, query: UsageQuery, asked: M
       const key = field.slice('tag:'.length)
       refuseField(
         'by',
-        `totals by ${field} are not stored, and the period has more than 20,000 traces; shorten it, or turn these ` +
-          `totals on with \`spoor project update SLUG --usage-tags ${key}\``
+        `totals by ${field} are not stored, and the period has more than 20,000 traces; use a shorter one, or turn ` +
+          `these totals on with \`spoor project update SLUG --usage-tags ${key}\``
       )
     }
     return readMadeUsage(sql, projectId, asked)

@@ -15,7 +15,7 @@ const CALM_MS = 600_000
 export default command({
   summary: 'Free the disk space of deleted and repacked traces',
   flags: {
-    apply: { type: 'boolean', about: 'free the space; without it, the command only reports what each step would free' },
+    apply: { type: 'boolean', about: 'free the space; by default, the command only reports what each step would free' },
     'rebuild-tables': {
       type: 'boolean',
       about: 'also rebuild tables while servers are connected, which makes their requests wait'

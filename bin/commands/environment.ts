@@ -15,7 +15,7 @@ export const backfill = command({
     tag: { type: 'string', value: 'T', about: 'only traces with this tag' },
     ...TIME_FLAGS,
     overwrite: { type: 'boolean', about: 'also change traces that already have an environment or are unassigned' },
-    apply: { type: 'boolean', about: 'make the changes; without it, the command only counts them' }
+    apply: { type: 'boolean', about: 'make the changes; by default, the command only counts them' }
   },
   details: [
     'Only traces that meet all conditions change. Nothing is deleted. The command works in small batches while the',
@@ -66,8 +66,10 @@ function summarise({ matched, changing, environments, relabelling }: BackfillPla
     const from = environment ?? 'not recorded'
     const changes = environment === null || (overwrite && environment !== label)
     const kept =
-      environment === label ? 'unchanged' : `kept: ${environment === UNASSIGNED ? 'it is recorded' : 'it has one'}`
+      environment === label
+        ? 'unchanged'
+        : `unchanged, because it is already ${environment === UNASSIGNED ? 'recorded' : 'set'}`
     return `  ${count(traces)} ${from} → ${changes ? label : kept}`
   })
-  return [`${counted(matched, 'trace')} selected, of which ${count(changing)} to change:`, ...lines].join('\n')
+  return [`${counted(matched, 'trace')} selected, ${count(changing)} to change:`, ...lines].join('\n')
 }

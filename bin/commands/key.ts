@@ -141,7 +141,7 @@ export const setEnvironment = command({
 
 export const replaceSecret = command({
   summary: 'Replace KEY_DIGEST_SECRET, which revokes every key',
-  flags: { apply: { type: 'boolean', about: 'revoke the keys; without it, the command only counts them' } },
+  flags: { apply: { type: 'boolean', about: 'revoke the keys; by default, the command only counts them' } },
   details: [
     'Use this command if the secret was lost or exposed. Stop the servers, and set the new KEY_DIGEST_SECRET here and',
     'for the servers. Then run this command, start the servers, and create new keys. Stored traces stay unchanged.'

@@ -17,7 +17,7 @@ export default command({
     shards: { type: 'string', value: 'N', about: 'with --distributed: the number of shards; 32 by default' },
     apply: {
       type: 'boolean',
-      about: 'with --distributed: distribute the tables; without it, the command only shows the plan'
+      about: 'with --distributed: distribute the tables; by default, the command only shows the plan'
     },
     'dry-run': {
       type: 'boolean',
@@ -116,7 +116,7 @@ async function distribute(env: NodeJS.ProcessEnv, shards: number | undefined, ap
       const done = await applyDistribution(sql, { ...plan, steps }, { onStep, signal })
       if (done === steps.length) return
       throw new AdminError(
-        `interrupted: ${done} of ${steps.length} tables are distributed; run it again before starting a server`
+        `interrupted: ${done} of ${steps.length} tables are distributed; run the command again before starting a server`
       )
     })
     return plan

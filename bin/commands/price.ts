@@ -104,7 +104,7 @@ export const recompute = command({
   flags: {
     project: { type: 'string', value: 'SLUG', required: true, about: 'recompute traces in this project' },
     ...TIME_FLAGS,
-    apply: { type: 'boolean', about: 'store the new costs; without it, the command only reports them' }
+    apply: { type: 'boolean', about: 'store the new costs; by default, the command only reports them' }
   },
   details: [
     'Recomputes the cost of each OpenTelemetry call that was sent with tokens but no cost. Costs sent with a call',

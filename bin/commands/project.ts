@@ -57,7 +57,7 @@ export const list = command({
 export const recount = command({
   summary: "Check a project's totals, charts and span counts against its traces",
   parameters: ['SLUG'],
-  flags: { apply: { type: 'boolean', about: 'repair wrong values; without it, the command only checks' } },
+  flags: { apply: { type: 'boolean', about: 'repair wrong values; by default, the command only checks' } },
   details: [
     "Every write updates the totals, the charts, each trace's span and error counts, and whether the trace is a run.",
     'This command checks them against the stored spans. Use it after an older version has written to the database, or',
@@ -83,7 +83,7 @@ export const isolate = command({
   summary: 'Give a very large project a separate shard on a cluster',
   parameters: ['SLUG'],
   flags: {
-    apply: { type: 'boolean', about: "split the shard; without it, the command only shows the project's shard" }
+    apply: { type: 'boolean', about: "split the shard; by default, the command only shows the project's shard" }
   },
   details: [
     'Requires a database distributed by `spoor migrate --distributed`. The shard stays on its node; to move it to',
@@ -161,7 +161,7 @@ export const update = command({
 export const remove = command({
   summary: 'Delete a project with its keys and all its traces',
   parameters: ['SLUG'],
-  flags: { apply: { type: 'boolean', about: 'delete the project; without it, the command only counts the rows' } },
+  flags: { apply: { type: 'boolean', about: 'delete the project; by default, the command only counts the rows' } },
   details: [
     'Make a backup first. With --apply, the command asks for the slug again, on the terminal or as a line on stdin.',
     'Servers keep running. The command first revokes the keys, waits a few seconds until no server accepts them, and',

@@ -43,7 +43,8 @@ export function diagnose(server: ServerFacts, local: LocalFacts): Check[] {
       ? ok('encoding', 'The database stores UTF-8.')
       : fail(
           'encoding',
-          `The encoding is ${server.encoding}, not UTF-8: recreate it with \`encoding 'UTF8' template template0\`.`
+          `The encoding is ${server.encoding}, not UTF-8: recreate the database with ` +
+            "`encoding 'UTF8' template template0`."
         ),
     server.isStandby
       ? fail(

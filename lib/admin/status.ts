@@ -278,7 +278,7 @@ async function totalsProblems(sql: Sql, projects: readonly DescribedProject[]): 
     const what = areSumsRight(recount)
       ? `Some traces in project ${slug} have wrong span or error counts`
       : `The totals or charts of project ${slug} do not match its traces`
-    problems.push(`${what}: \`spoor project recount ${slug} --apply\`.`)
+    problems.push(`${what}: run \`spoor project recount ${slug} --apply\`.`)
   }
   return problems
 }

@@ -153,7 +153,7 @@ export const findLeftBehind = async (sql: Sql): Promise<string | undefined> =>
 export function describeLeftBehind(tables: readonly string[]): string | undefined {
   if (tables.length === 0) return undefined
   const which = tables.length === 1 ? `the table ${tables[0]} is` : `the tables ${tables.join(', ')} are`
-  return `${which} not distributed, but traces is: stop every server, and run \`spoor migrate --distributed --apply\``
+  return `${which} not distributed, but traces are: stop every server, and run \`spoor migrate --distributed --apply\``
 }
 
 /**

@@ -33,7 +33,7 @@ export function upkeepProblems(
     ...expiringKeys.map(
       ({ id, label, project, expiresAt }) =>
         `Key ${id}${label === '' ? '' : ` (${label})`} of project ${project} is in use and expires in ` +
-        `${inDays(Date.parse(expiresAt) - now)}: \`spoor key rotate ${id}\`, or create another one.`
+        `${inDays(Date.parse(expiresAt) - now)}: run \`spoor key rotate ${id}\`, or create another key.`
     )
   ]
 }

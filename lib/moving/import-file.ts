@@ -121,7 +121,7 @@ class Import {
       while (this.#underWay.length > 0) await this.#settleFirst()
     }
     const { imported, advanced } = this.#counts
-    const advice = `${imported + advanced} imported so far; run it again to continue`
+    const advice = `${imported + advanced} imported so far; run the command again to continue`
     if (this.#failure !== undefined) throw new AdminError(`${messageOf(this.#failure.error)}; ${advice}`)
     if (this.#options.signal?.aborted) throw new AdminError(`interrupted: ${advice}`)
     return { ...this.#counts, mapped: this.#mapped }

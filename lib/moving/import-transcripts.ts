@@ -101,7 +101,7 @@ class TranscriptImport {
       while (this.#requests.size > 0) await Promise.race(this.#requests)
     }
     if (signal.aborted && !follow) {
-      throw new AdminError(`interrupted: ${this.#counts.steps} steps sent so far; run it again to continue`)
+      throw new AdminError(`interrupted: ${this.#counts.steps} steps sent so far; run the command again to continue`)
     }
     this.#throwFailure()
     this.#counts.open = [...this.#files.values()].filter(({ isOpen }) => isOpen).length

@@ -27,7 +27,7 @@ export class Components {
   add(family: Family, name: string, component: SchemaJson): Ref {
     const existing = this.#families[family][name]
     if (existing !== undefined && !isDeepStrictEqual(existing, component)) {
-      throw new Error(`Two ${family} of the OpenAPI document are called ${name}`)
+      throw new Error(`Two ${family} in the OpenAPI document are named ${name}`)
     }
     this.#families[family][name] = component
     return { $ref: `#/components/${family}/${name}` }

@@ -27,9 +27,9 @@ export function readTagging(resource: Attributed, names: readonly string[]): Tag
 }
 
 /** Adds the tags from a span's chosen attributes and from its resource to the tags that the span reports. */
-export function withChosenTags(stated: readonly string[], span: Attributed, tagging: Tagging): Tags {
+export function withChosenTags(reported: readonly string[], span: Attributed, tagging: Tagging): Tags {
   const { tags, tagsLeftOut = false } = chosenTags(span, tagging.names)
-  const all = [...new Set([...stated, ...tags, ...tagging.ofResource])]
+  const all = [...new Set([...reported, ...tags, ...tagging.ofResource])]
   return tagsLeftOut || tagging.leftOut ? { tags: all, tagsLeftOut: true } : { tags: all }
 }
 

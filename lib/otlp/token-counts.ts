@@ -3,7 +3,7 @@
  * the total is input plus output. Senders differ in all three respects.
  */
 
-export interface StatedCounts {
+export interface ReportedCounts {
   readonly inputTokens?: number | undefined
   readonly outputTokens?: number | undefined
   readonly totalTokens?: number | undefined
@@ -30,8 +30,8 @@ export const addCounts = (...counts: readonly number[]): number =>
  * that whole and are added. For smaller parts, the reported total shows whether the whole includes them; if the total
  * does not show this, the parts count as included. A total that contradicts input plus output is replaced by their sum.
  */
-export function wholesOf(stated: Wholes, inputParts: number, outputParts: number): Wholes {
-  const { inputTokens: input, outputTokens: output, totalTokens: total } = stated
+export function wholesOf(reported: Wholes, inputParts: number, outputParts: number): Wholes {
+  const { inputTokens: input, outputTokens: output, totalTokens: total } = reported
   if (input === undefined || output === undefined) {
     const whole = { inputTokens: withLarger(input, inputParts), outputTokens: withLarger(output, outputParts) }
     const least = whole.inputTokens ?? whole.outputTokens ?? 0

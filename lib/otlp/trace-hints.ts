@@ -140,8 +140,8 @@ const RESPONSE_ID = /"id"\s*:\s*"((?:chatcmpl|cmpl|resp|msg|gen)[-_][\w-]{6,100}
 
 /** Returns the provider's response id. OpenInference sends the id only inside the raw response. */
 function readResponseId(fields: Fields): string | undefined {
-  const stated = textOfAttribute(fields.get('gen_ai.response.id'), MAX_TEXT)
-  if (stated !== undefined) return stated
+  const reported = textOfAttribute(fields.get('gen_ai.response.id'), MAX_TEXT)
+  if (reported !== undefined) return reported
   const raw = fields.get('output.value')
   return typeof raw === 'string' ? RESPONSE_ID.exec(raw)?.[1] : undefined
 }
@@ -176,8 +176,8 @@ const NO_TAGS: readonly string[] = []
 
 /** Returns the tags that the span reports, those of its chosen attributes, and those of its resource. */
 function tagsOfSpan(fields: Fields, { tagging }: ResourceClaims): Pick<SpanHints, 'tags' | 'tagsLeftOut'> {
-  const stated = fields.mentions(LABELS) ? readTags(fields.find(TAGS)?.value) : NO_TAGS
-  return tagging === undefined ? { tags: stated } : withChosenTags(stated, fields, tagging)
+  const reported = fields.mentions(LABELS) ? readTags(fields.find(TAGS)?.value) : NO_TAGS
+  return tagging === undefined ? { tags: reported } : withChosenTags(reported, fields, tagging)
 }
 
 /** Reads tags from an array, an array as JSON text, or a comma-separated string. */

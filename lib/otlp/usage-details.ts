@@ -3,7 +3,7 @@
  * output totals, and may also list parts, such as cached or reasoning tokens.
  */
 import type { Json } from '../trace/json/exact-json.ts'
-import { addCounts, type StatedCounts, wholesOf } from './token-counts.ts'
+import { addCounts, type ReportedCounts, wholesOf } from './token-counts.ts'
 
 export type Details = Readonly<Record<string, Json>>
 type CountOf = (value: Json) => number | undefined
@@ -43,7 +43,7 @@ const REASONING_PARTS = [
 ]
 
 /** Returns the counts in `details`. `countOf` returns undefined for a value that is not a count. */
-export function readUsageCounts(details: Details, countOf: CountOf): StatedCounts {
+export function readUsageCounts(details: Details, countOf: CountOf): ReportedCounts {
   const first = (names: readonly string[]) => firstCount(details, names, countOf)
   const sum = (names: readonly string[]) => addCounts(...names.map(name => countOf(details[name]) ?? 0))
   const totalTokens = first(['total', 'total_tokens'])
@@ -71,7 +71,7 @@ export function readUsageCounts(details: Details, countOf: CountOf): StatedCount
 const isAnthropic = (details: Details): boolean =>
   Object.hasOwn(details, 'input_tokens') && !Object.hasOwn(details, 'input') && !Object.hasOwn(details, 'prompt_tokens')
 
-/** Returns 0 for a whole if only its parts are known and no total is stated; otherwise undefined. */
+/** Returns 0 for a whole if only its parts are known and no total is reported; otherwise undefined. */
 const partsAlone = (parts: number, total: number | undefined): number | undefined =>
   parts > 0 && total === undefined ? 0 : undefined
 

@@ -6,7 +6,7 @@ import { sumKnown } from '../trace/span-sums.ts'
 import type { NetCounts } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
 import { type Fields, groupOf } from './fields.ts'
-import { addCounts, type StatedCounts, wholesOf } from './token-counts.ts'
+import { addCounts, type ReportedCounts, wholesOf } from './token-counts.ts'
 import { type Details, readUsageCounts } from './usage-details.ts'
 import { readForm } from './wire/attribute-values.ts'
 
@@ -46,7 +46,7 @@ const NO_TOKENS: SpanTokens = { usage: undefined, parts: {} }
 export function readTokens(fields: Fields): SpanTokens {
   if (!fields.mentions(TOKENS)) return NO_TOKENS
   const details = readDetails(fields, USAGE_DETAILS)
-  const counts: Mutable<StatedCounts> = details === undefined ? {} : readUsageCounts(details, countOf)
+  const counts: Mutable<ReportedCounts> = details === undefined ? {} : readUsageCounts(details, countOf)
   const names: [field: keyof Usage, name: string, count: number][] = []
   let states = counts.inputTokens ?? counts.outputTokens ?? counts.totalTokens
   for (const [field, list] of WHOLES) {
@@ -74,7 +74,7 @@ export function readTokens(fields: Fields): SpanTokens {
  * Adds counts that exclude cached tokens to `counts`, unless other names have supplied counts. Returns any one of these
  * counts, or undefined if the span has none of them.
  */
-function readNetCounts(fields: Fields, counts: Mutable<StatedCounts>): number | undefined {
+function readNetCounts(fields: Fields, counts: Mutable<ReportedCounts>): number | undefined {
   if (counts.inputTokens !== undefined && counts.outputTokens !== undefined) return undefined
   const net = NET_COUNTS.find(({ isNet }) => isNet(fields))
   if (net === undefined) return undefined

@@ -49,13 +49,13 @@ const totalOf = ({ inputTokens, outputTokens, totalTokens }: SpanUsage): number 
 
 /** Selects token counts or costs. */
 interface Measure {
-  readonly isStated: (span: SpanUsage) => boolean
+  readonly isReported: (span: SpanUsage) => boolean
   readonly amountOf: (span: SpanUsage) => number
 }
-const USAGE: Measure = { isStated: hasUsage, amountOf: totalOf }
-const COST: Measure = { isStated: hasCost, amountOf: ({ costUsd }) => costUsd ?? 0 }
+const USAGE: Measure = { isReported: hasUsage, amountOf: totalOf }
+const COST: Measure = { isReported: hasCost, amountOf: ({ costUsd }) => costUsd ?? 0 }
 const isComputed = ({ costIsComputed }: SpanUsage): boolean => costIsComputed === true
-const STATED_COST: Measure = { ...COST, isStated: span => hasCost(span) && !isComputed(span) }
+const REPORTED_COST: Measure = { ...COST, isReported: span => hasCost(span) && !isComputed(span) }
 
 /** Returns a trace's tokens, capped at 2^53 - 1, and its cost in US dollars. A value that no span reports is null. */
 export function sumSpending(spans: SpanTree<SpanUsage>): Spent {
@@ -80,7 +80,7 @@ export function sumSpending(spans: SpanTree<SpanUsage>): Spent {
   const used = countedOf(paths, USAGE)
   const paid =
     statesCost && computesCost
-      ? withComputed(paths, countedOf(paths, STATED_COST))
+      ? withComputed(paths, countedOf(paths, REPORTED_COST))
       : isAlike
         ? used
         : countedOf(paths, COST)
@@ -130,10 +130,10 @@ function walk(tree: SpanTree<SpanUsage>): Paths {
   return { spans, parents }
 }
 
-function countedOf({ spans, parents }: Paths, { isStated, amountOf }: Measure): readonly SpanUsage[] {
-  const stated = spans.map(isStated)
-  const restated = restatedByCalls(spans, parents, stated)
-  const calls = new Set(spans.filter((span, i) => stated[i] && !restated[i] && isCall(span)))
+function countedOf({ spans, parents }: Paths, { isReported, amountOf }: Measure): readonly SpanUsage[] {
+  const reported = spans.map(isReported)
+  const repeated = repeatedByCalls(spans, parents, reported)
+  const calls = new Set(spans.filter((span, i) => reported[i] && !repeated[i] && isCall(span)))
   if (calls.size > 1) {
     dropSameResponse(calls)
     dropTwins(calls)
@@ -145,18 +145,18 @@ function countedOf({ spans, parents }: Paths, { isStated, amountOf }: Measure): 
   const own = new Uint8Array(spans.length)
   for (let i = spans.length - 1; i >= 0; i--) {
     const span = spans[i] as SpanUsage
-    const isStatedCall = stated[i] === true && isCall(span)
+    const isReportedCall = reported[i] === true && isCall(span)
     let amount = below[i] as number
-    if (isStatedCall) {
+    if (isReportedCall) {
       if (calls.has(span)) amount += amountOf(span)
-    } else if (stated[i] && !restated[i] && hasCall[i] === 0 && isMore(amountOf(span), amount)) {
+    } else if (reported[i] && !repeated[i] && hasCall[i] === 0 && isMore(amountOf(span), amount)) {
       own[i] = 1
       amount = amountOf(span)
     }
     const parent = parents[i] as number
     if (parent < 0) continue
     below[parent] = (below[parent] as number) + amount
-    if (isStatedCall || hasCall[i] === 1) hasCall[parent] = 1
+    if (isReportedCall || hasCall[i] === 1) hasCall[parent] = 1
   }
   const replaced = new Uint8Array(spans.length)
   return spans.filter((span, i) => {
@@ -180,8 +180,8 @@ function withComputed({ spans, parents }: Paths, paid: readonly SpanUsage[]): re
       if (isPair && isSameMoney(outer, span)) counts[states ? at : i] = false
     }
   })
-  const restated = restatedByCalls(spans, parents, counts)
-  const calls = new Set([...paid.filter(isCall), ...spans.filter((_, i) => counts[i] && !restated[i])])
+  const repeated = repeatedByCalls(spans, parents, counts)
+  const calls = new Set([...paid.filter(isCall), ...spans.filter((_, i) => counts[i] && !repeated[i])])
   dropSameResponse(calls, isComputed)
   dropTwins(calls, isComputed)
   return [...paid, ...[...calls].filter(isComputed)]
@@ -207,24 +207,24 @@ interface Around {
 }
 
 /** Returns, for each span, whether a call around the span repeats the span's numbers. */
-function restatedByCalls(
+function repeatedByCalls(
   spans: readonly SpanUsage[],
   parents: readonly number[],
-  stated: readonly boolean[]
+  reported: readonly boolean[]
 ): readonly boolean[] {
   const around: (Around | undefined)[] = new Array(spans.length)
   return spans.map((span, i) => {
     const parent = parents[i] as number
     const outer = parent < 0 ? undefined : around[parent]
     around[i] = outer
-    if (!stated[i]) return false
-    const restated = isRestated(span, outer)
-    if (isCall(span) && !restated) around[i] = { outer, kind: span.kind, responseId: span.responseId }
-    return restated
+    if (!reported[i]) return false
+    const repeated = isRepeated(span, outer)
+    if (isCall(span) && !repeated) around[i] = { outer, kind: span.kind, responseId: span.responseId }
+    return repeated
   })
 }
 
-function isRestated({ kind, responseId }: SpanUsage, around: Around | undefined): boolean {
+function isRepeated({ kind, responseId }: SpanUsage, around: Around | undefined): boolean {
   if (around === undefined) return false
   if (WRAPPERS.includes(kind)) return true
   if (!CALLS.includes(kind)) return false

@@ -65,7 +65,7 @@ export default function publicLinks(app: App): void {
       const entry = entryOf(request, 'public-link.make', { traceId, days })
       const made = await sql.write(each => insertPublicLink(each, link, entry))
       if (made === undefined) {
-        throw new Refusal('conflict', `A trace can have ${MOST_PUBLIC_LINKS} public links: revoke one first.`)
+        throw new Refusal('conflict', `A trace can have at most ${MOST_PUBLIC_LINKS} public links: revoke one first.`)
       }
       return { status: 201, body: { ...made, token } }
     }

@@ -92,9 +92,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Read a trace',
     description:
       'Answers "what happened in this run": one trace with its spans and scores. A long trace is returned as an ' +
-      'outline: its span tree with shortened contents and a note. Then call again with spanIds for the spans that ' +
-      "matter, field for parts of the trace's own input, output or metadata, after for more of a long tree, or " +
-      'detail "full" only if you need everything.',
+      'outline: its span tree with shortened contents and a note. To read more, call again: with spanIds for full ' +
+      "spans, with field for parts of the trace's own input, output or metadata, or with after for the next part of " +
+      'a long tree. Use detail "full" only if you need everything.',
     annotations: READS,
     examples: [
       { traceId: TRACE_ID },
@@ -176,9 +176,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listUsers',
     title: 'List users',
     description:
-      'Answers "which users": users, newest first by their last trace, with traces, errors, tokens and cost of whole ' +
-      'days (UTC), filtered by environment or id prefix. To rank users by cost or errors, call get_usage by user; ' +
-      "for one user's sessions, list_sessions. If nothing is found, hint lists the nearest existing values.",
+      'Answers "which users": users, newest first by their last trace, with traces, errors, tokens and cost for ' +
+      'whole days (UTC), filtered by environment or id prefix. To rank users by cost or errors, call get_usage by ' +
+      "user; for one user's sessions, list_sessions. If nothing is found, hint lists the nearest existing values.",
     annotations: READS,
     examples: [{ limit: 10 }, { prefix: 'customer-' }, { from: '2026-11-21T00:00:00Z', environment: 'production' }],
     view: LIST_VIEWS.users
@@ -209,13 +209,13 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'getUsage',
     title: 'Sum traces over time',
     description:
-      'Answers "what did it cost", "why did it double" (interval day), "which prompt or user costs most", ' +
-      '"which calls have no price" (withoutCost), "which tool fails most" (by step, stepKind tool, sort errors): ' +
-      'sums of traces, errors, tokens, cost and durations (p50, p95), in total and by model, name, environment, ' +
-      'user, step or tag:KEY, by hour or day, for all traces or those with a tag, user, session, name, model or ' +
-      'environment. To compare two prompts, split by tag:prompt, or filter by each tag. Without times, the last 7 ' +
-      'days. For the traces themselves, call search_traces. With scores, each group includes its mean scores. If ' +
-      'nothing is found, hint lists existing values.',
+      'Answers "what did it cost", "why did it double" (interval day), "which prompt or user costs most", "which ' +
+      'calls have no price" (withoutCost), "which tool fails most" (by step, stepKind tool, sort errors): sums of ' +
+      'traces, errors, tokens, cost and durations (p50, p95), in total and by model, name, environment, user, step ' +
+      'or tag:KEY, by hour or day, for all traces or those with a tag, user, session, name, model or environment. To ' +
+      'compare two prompts, split by tag:prompt, or filter by each tag. Without times, it covers the last 7 days. ' +
+      'For the traces themselves, call search_traces. With scores, each group includes its mean scores. If nothing ' +
+      'is found, hint lists existing values.',
     annotations: READS,
     examples: [
       { by: 'model' },

@@ -65,7 +65,7 @@ export const RECIPES: readonly Recipe[] = [
     next: 'a call has tokens but no cost if its model has no price.'
   },
   {
-    question: 'Which traces are new since a time, or belong to one person?',
+    question: 'Which traces are new since a given time, or belong to one person?',
     calls: [['search_traces', { userId: '<user>', from: '<time>' }]],
     next: 'to copy or erase all of it, a person can use `spoor export` or POST /api/v1/deletions.'
   }

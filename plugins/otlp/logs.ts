@@ -1,6 +1,6 @@
 /**
- * Stores log records that name a span or describe a span's call, together with that span. Other records are accepted
- * and counted, because libraries send all log records to the address that receives their spans.
+ * Stores log records that refer to a span or describe a span's call, together with that span. Other records are
+ * accepted and counted, because libraries send all log records to the address that receives their spans.
  */
 import type { App } from '../../lib/app.ts'
 import { LogsReply, LogsRequest } from '../../lib/schema/otlp.ts'

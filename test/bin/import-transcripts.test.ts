@@ -279,7 +279,7 @@ t.test('Ctrl-C ends an import that is waiting for its server', async t => {
   child.kill('SIGINT')
   const [code] = await once(child, 'close')
   t.equal(code, 130)
-  t.match(err, /spoor: interrupted: 0 steps sent so far; run it again to continue\n$/)
+  t.match(err, /spoor: interrupted: 0 steps sent so far; run the command again to continue\n$/)
 })
 
 /** Starts a proxy to the service. The proxy answers the first two requests with 429 and 503. */

@@ -125,7 +125,7 @@ t.test('backfill counts, and changes traces only on request', async t => {
   t.same(await jsonHere(backfill('Production', '--tag', 'a'), env), { matched: 1, changing: 1, applied: false })
   t.match(await runHere(backfill('production'), env), {
     code: 0,
-    out: /^3 traces selected, of which 3 to change:\n {2}3 not recorded → production\nNothing was changed. Add --apply/
+    out: /^3 traces selected, 3 to change:\n {2}3 not recorded → production\nNothing was changed. Add --apply/
   })
   t.same(await environments(database), [null, null, null])
   t.same(await jsonHere(backfill('production', '--tag', 'a', '--apply'), env), {
@@ -135,10 +135,10 @@ t.test('backfill counts, and changes traces only on request', async t => {
   })
   t.match(await runHere(backfill('unassigned', '--apply'), env), {
     out: /^2 traces changed to unassigned\n$/,
-    err: /^3 traces selected, of which 2 to change:\n {2}2 not recorded → unassigned\n {2}1 production → kept: it has one\n$/
+    err: /^3 traces selected, 2 to change:\n {2}2 not recorded → unassigned\n {2}1 production → unchanged, because it is already set\n$/
   })
   t.match(await runHere(backfill('staging'), env), {
-    out: /2 unassigned → kept: it is recorded\nThere is nothing to do.\n$/
+    out: /2 unassigned → unchanged, because it is already recorded\nThere is nothing to do.\n$/
   })
   t.same(await jsonHere(backfill('staging', '--overwrite', '--apply'), env), {
     matched: 3,
@@ -223,5 +223,8 @@ t.test('Ctrl-C stops an import cleanly, and running it again continues', async t
   await until(async () => (await environments(database)).length > 0)
   child.kill('SIGINT')
   const [code] = await once(child, 'close')
-  t.match({ code, err }, { code: 130, err: /^spoor: interrupted: 1 imported so far; run it again to continue\n$/m })
+  t.match(
+    { code, err },
+    { code: 130, err: /^spoor: interrupted: 1 imported so far; run the command again to continue\n$/m }
+  )
 })

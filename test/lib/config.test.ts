@@ -114,8 +114,8 @@ t.test('an OpenID Connect provider is configured completely, with the people who
   }
   const refused: [changes: NodeJS.ProcessEnv, message: RegExp][] = [
     [{ BASE_URL: '' }, /^BASE_URL must be set if OIDC_ISSUER is set/],
-    [{ OIDC_ISSUER: '' }, /^OIDC_ISSUER must be set as well/],
-    [{ OIDC_CLIENT_ID: '', OIDC_CLIENT_SECRET: '' }, /^OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set as well/],
+    [{ OIDC_ISSUER: '' }, /^OIDC_ISSUER must also be set/],
+    [{ OIDC_CLIENT_ID: '', OIDC_CLIENT_SECRET: '' }, /^OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must also be set/],
     [{ OIDC_ISSUER: 'id.example.com' }, /^OIDC_ISSUER must be an address/],
     [{ OIDC_ISSUER: 'http://id.example.com' }, /^OIDC_ISSUER must begin with https/],
     [{ OIDC_ISSUER: 'http://127.0.0.1.example.com' }, /^OIDC_ISSUER must begin with https/],

@@ -520,7 +520,7 @@ t.test('sums equal those of the traces, after any history', async () => {
   )
 })
 
-t.test('without times, the last seven days are summed, as the response states', async t => {
+t.test('without times, the last seven days are summed, as the response says', async t => {
   const at = Date.now() - 3 * DAY
   const body = ingestBody({ startedAt: iso(at), endedAt: iso(at + 3000), model: 'm1', tags: ['prompt:v7', 'tenant:a'] })
   t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)

@@ -164,7 +164,7 @@ function lines(gathered: Gathered, width: number): Line[] {
       ? []
       : [[`Only traces since ${longClock(reached)} UTC were examined: use a shorter period.`]]
   if (errors.length === 0) return [[`No failures ${period}.`], ...only, ...(hint === null ? [] : [[hint]])]
-  const more = groupCount > errors.length ? `, of which ${errors.length} are shown` : ''
+  const more = groupCount > errors.length ? `, ${errors.length} of them shown` : ''
   const head = `${counted(failureCount, 'failure')} in ${counted(groupCount, 'group')}${more}, ${period}`
   const [heading, ...rows] = fitTable(COLUMNS, errors, width)
   // The steps are shown only if they are fewer than their groups.

@@ -25,9 +25,9 @@ export default command({
   details: [
     'Writes accounts, projects, people, keys and all recorded data, as of a single point in time, to FILE, or to',
     'stdout if FILE is -. Servers keep running. The file is NDJSON, compressed with Brotli, and ends with counts and a',
-    'SHA-256. It appears only once it is complete. Protect the file like the database, because it contains key and',
-    'password digests. It does not contain KEY_DIGEST_SECRET, which every key needs. Back up the secret separately (an',
-    'embedded database keeps it in DATA_DIR/key-digest-secret).',
+    'SHA-256. It appears only once it is complete. Protect the file as you protect the database, because it contains',
+    'key and password digests. It does not contain KEY_DIGEST_SECRET, which every key needs. Back up the secret',
+    'separately (an embedded database keeps it in DATA_DIR/key-digest-secret).',
     '',
     'A backup can also be restored into another database or PostgreSQL version: see `restore`.'
   ].join('\n'),

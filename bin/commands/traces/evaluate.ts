@@ -97,7 +97,10 @@ export default command({
             ...{ concurrency, limit, timeoutMs, follow, signal, onError, onProgress }
           })
           if (signal.aborted && !follow) {
-            throw new Interrupted(`interrupted: ${describeProgress(done)}; run it again to continue`, signal.reason)
+            throw new Interrupted(
+              `interrupted: ${describeProgress(done)}; run the command again to continue`,
+              signal.reason
+            )
           }
           return done
         })

@@ -138,7 +138,7 @@ async function deleteAll(asker: Asker, page: readonly { readonly id: string }[])
 }
 
 const interruptedAfter = (traces: number) =>
-  new AdminError(`interrupted: ${counted(traces, 'trace')} deleted; run it again to continue`)
+  new AdminError(`interrupted: ${counted(traces, 'trace')} deleted; run the command again to continue`)
 
 /** Deletes all traces of a user or a session, which takes several requests. */
 async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting): Promise<void> {

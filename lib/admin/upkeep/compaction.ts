@@ -208,7 +208,7 @@ export async function applyCompaction(sql: Sql, plan: CompactionPlan, options: C
   } catch (error) {
     if (!signal.aborted) throw error
     await tidyUp(worker)
-    throw new AdminError('interrupted: finished steps are kept; run it again to continue')
+    throw new AdminError('interrupted: finished steps are kept; run the command again to continue')
   }
 }
 

@@ -77,7 +77,9 @@ export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: Batch
   let afterSeq = 0
   for (;;) {
     if (options.signal?.aborted) {
-      throw new AdminError(`interrupted: ${changed} of ${plan.changing} traces changed; run it again to continue`)
+      throw new AdminError(
+        `interrupted: ${changed} of ${plan.changing} traces changed; run the command again to continue`
+      )
     }
     const range = { afterSeq, upToSeq, limit: BATCH_TRACES }
     const batch = await retried(() =>

@@ -83,7 +83,7 @@ export async function pruneAll(
   let pass = 1
   for (;;) {
     if (signal?.aborted) {
-      throw new AdminError(`interrupted: ${pruned.traces} traces deleted; run it again to continue`)
+      throw new AdminError(`interrupted: ${pruned.traces} traces deleted; run the command again to continue`)
     }
     const { traces } = pruned
     const note = async (deleted: number) => {

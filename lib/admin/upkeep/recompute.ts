@@ -8,7 +8,7 @@ import { ownPricesOf, readPrices } from '../../store/projects/prices.ts'
 import {
   type GatheredTrace,
   readGatheredTraces,
-  readUnstatedCalls,
+  readUnreportedCalls,
   type TraceRepricing,
   writeRepricings
 } from '../../store/trace/repricing.ts'
@@ -72,7 +72,7 @@ export async function recomputeCosts(
     for (const batch of inBatches(traces)) {
       if (signal?.aborted) {
         if (auditId !== undefined) await forgetAllUsage(sql, projectId)
-        throw new AdminError(`interrupted: ${done.traces} traces changed so far; run it again to continue`)
+        throw new AdminError(`interrupted: ${done.traces} traces changed so far; run the command again to continue`)
       }
       const before = done
       let left: readonly GatheredTrace[] = batch
@@ -131,11 +131,11 @@ async function computeChanges(
   // The calls are read after the states. A trace that changed between the two reads is skipped, because its version
   // then differs from the version in its state.
   const seqs = states.flatMap(state => (state === undefined ? [] : [state.seq]))
-  const calls = await readUnstatedCalls(sql, projectId, seqs)
+  const calls = await readUnreportedCalls(sql, projectId, seqs)
   return states.flatMap(state => {
-    const unstated = state && calls.get(state.seq)
-    if (state?.gathered === undefined || unstated === undefined) return []
-    const repricing = reprice(state.gathered, unstated, sources)
+    const unreported = state && calls.get(state.seq)
+    if (state?.gathered === undefined || unreported === undefined) return []
+    const repricing = reprice(state.gathered, unreported, sources)
     return repricing === undefined
       ? []
       : [{ ...repricing, seq: state.seq, version: state.version, before: state.gathered.costUsd }]

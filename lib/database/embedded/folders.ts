@@ -150,7 +150,7 @@ async function groupOf(home: string): Promise<number> {
 async function ownerOf(folder: string): Promise<ClusterUser> {
   const { uid, gid } = await stat(folder)
   if (uid === 0) {
-    throw new ConfigError(`DATA_DIR: ${folder} belongs to root, but PostgreSQL cannot run as root: remove it`)
+    throw new ConfigError(`DATA_DIR: ${folder} belongs to root, but PostgreSQL cannot run as root: remove the folder`)
   }
   const user = findClusterUser()
   return user?.uid === uid ? user : { name: String(uid), uid, gid }

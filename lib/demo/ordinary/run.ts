@@ -31,16 +31,16 @@ export class DemoRun {
   readonly random: Random
   readonly #at: (ms: number) => string
   readonly #spans: SpanInput[] = []
-  readonly #isCostStated: boolean
+  readonly #isCostReported: boolean
   /** Milliseconds from the trace's start to the next step. */
   now = 2
   readonly usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
   costUsd = 0
 
-  constructor(start: number, random: Random, isCostStated: boolean) {
+  constructor(start: number, random: Random, isCostReported: boolean) {
     this.random = random
     this.#at = clock(start)
-    this.#isCostStated = isCostStated
+    this.#isCostReported = isCostReported
   }
 
   get spans(): readonly SpanInput[] {
@@ -114,7 +114,7 @@ export class DemoRun {
       ...(cached > 0 && { 'gen_ai.usage.cache_read_input_tokens': cached })
     }
     const usage = { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
-    const more = { ...request, output, usage, attributes, ...(this.#isCostStated && { costUsd }) }
+    const more = { ...request, output, usage, attributes, ...(this.#isCostReported && { costUsd }) }
     return this.step({ ...shared, ...(parent !== undefined && { parent }), more })
   }
 

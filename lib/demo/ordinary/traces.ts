@@ -139,8 +139,8 @@ function generate(planned: Planned, progress: number, random: Random): DemoTrace
   const scene = sceneOf(progress, random)
   const release = RELEASES[Math.floor(Math.max(0, progress) * 0.999 * RELEASES.length)]!
   // A script that sorts mail reports only tokens, so its traces have no cost.
-  const isCostStated = planned.name !== 'classify-mail'
-  const run = new DemoRun(planned.start, random, isCostStated)
+  const isCostReported = planned.name !== 'classify-mail'
+  const run = new DemoRun(planned.start, random, isCostReported)
   const { input, output, failure, model, judged } = outcomeOf(planned, run, scene)
   const at = clock(planned.start)
   const hasPrompt = planned.name === 'support-agent' || planned.name === 'catalogue-search'
@@ -162,7 +162,7 @@ function generate(planned: Planned, progress: number, random: Random): DemoTrace
     input,
     ...(output !== undefined && { output }),
     ...(run.usage.totalTokens > 0 && planned.name !== 'classify-mail' && { usage: run.usage }),
-    ...(isCostStated && run.costUsd > 0 && { costUsd: run.costUsd }),
+    ...(isCostReported && run.costUsd > 0 && { costUsd: run.costUsd }),
     spans: [...run.spans]
   }
   const scores: ScoreInput[] = ordinaryScores(planned.name, failure !== undefined, scene.prompt, judged, random)

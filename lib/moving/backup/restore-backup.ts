@@ -405,7 +405,7 @@ function requireCounts(sum: ProjectSum, found: ProjectCounts): void {
 }
 
 const interrupted = (traces: number) =>
-  new AdminError(`interrupted: ${traces} traces restored so far; run it again to continue`)
+  new AdminError(`interrupted: ${traces} traces restored so far; run the command again to continue`)
 
 const otherSecretBeside = () =>
   new AdminError(

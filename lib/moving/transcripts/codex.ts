@@ -11,7 +11,7 @@
  * record neither id, so positions in the transcript are used instead. The program's log records do not name turns.
  */
 import { stepIdOf, traceIdOf } from '../../otlp/agents/ids.ts'
-import type { StatedCounts } from '../../otlp/token-counts.ts'
+import type { ReportedCounts } from '../../otlp/token-counts.ts'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { inputOf, readFailure, readOutput, textOfItem } from './codex-items.ts'
 import { agentRun, FinishedSteps, type Frame, modelCall, NO_RESULT, type OpenTool, toolCall } from './steps.ts'
@@ -225,7 +225,7 @@ export class CodexTranscript implements Transcript {
     if (isNew) this.#finishCall(turn, undefined, usageOf(readFields(info.last_token_usage)), timeMs)
   }
 
-  #finishCall(turn: Turn, responseId: string | undefined, usage: StatedCounts | undefined, timeMs: number): void {
+  #finishCall(turn: Turn, responseId: string | undefined, usage: ReportedCounts | undefined, timeMs: number): void {
     turn.calls++
     const { provider } = this.#thread as Thread
     const output = turn.parts.length === 0 ? undefined : { role: 'assistant', parts: turn.parts }
@@ -297,7 +297,7 @@ function nameOf({ type, name, namespace }: Fields): string {
   return idIn(namespace) === undefined ? own : `${namespace}.${own}`
 }
 
-function usageOf(usage: Fields): StatedCounts {
+function usageOf(usage: Fields): ReportedCounts {
   return {
     inputTokens: readCount(usage.input_tokens),
     outputTokens: readCount(usage.output_tokens),

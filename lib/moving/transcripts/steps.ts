@@ -1,6 +1,6 @@
 /** Describes coding agents' steps with the attribute names of OpenTelemetry's conventions for generative AI. */
 import { stepIdOf } from '../../otlp/agents/ids.ts'
-import type { StatedCounts } from '../../otlp/token-counts.ts'
+import type { ReportedCounts } from '../../otlp/token-counts.ts'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { type AgentStep, type ModelMessage, type Program, type StepAttributes, shortened } from './transcript.ts'
 
@@ -32,7 +32,7 @@ export interface ModelCall extends Times {
   readonly input: readonly ModelMessage[]
   readonly output: ModelMessage | undefined
   /** Token counts, with cached and reasoning tokens included in the input and the output. */
-  readonly usage: StatedCounts | undefined
+  readonly usage: ReportedCounts | undefined
 }
 
 export function modelCall(frame: Frame, call: ModelCall): AgentStep {

@@ -5,7 +5,7 @@
 import { type Json, memberOf, plainNumber } from '../../trace/json/exact-json.ts'
 import { sumKnown } from '../../trace/span-sums.ts'
 import { type LogRecord, nameOfEvent } from '../logs/decode.ts'
-import type { StatedCounts } from '../token-counts.ts'
+import type { ReportedCounts } from '../token-counts.ts'
 import { readForm } from '../wire/attribute-values.ts'
 import type { StepKind } from './ids.ts'
 
@@ -21,7 +21,7 @@ export interface AgentEvent {
   readonly input?: Json
   readonly output?: Json
   /** Token counts, with cached and reasoning tokens included in the input and the output. */
-  readonly usage?: StatedCounts
+  readonly usage?: ReportedCounts
   readonly costUsd?: number | undefined
   readonly model?: string | undefined
   readonly provider?: string | undefined

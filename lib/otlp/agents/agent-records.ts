@@ -137,7 +137,7 @@ function stepOf(record: LogRecord, event: AgentEvent, { traceId, callSpanId, tar
   const { kind, session, prompt, model, tool, usage } = event
   const { micros, origin } = record
   const agent = origin.resource.get('service.name')
-  const stated: readonly (readonly [string, Json])[] = [
+  const reported: readonly (readonly [string, Json])[] = [
     ['gen_ai.operation.name', OPERATIONS[kind]],
     ['gen_ai.agent.name', kind === 'prompt' && typeof agent === 'string' ? agent : undefined],
     ['gen_ai.conversation.id', session],
@@ -167,7 +167,7 @@ function stepOf(record: LogRecord, event: AgentEvent, { traceId, callSpanId, tar
     startMicros: Math.max(1, micros - durationMicros),
     endMicros: micros,
     failure: event.failure,
-    attributes: new Map([...others, ...stated.filter(([, value]) => value !== undefined)]),
+    attributes: new Map([...others, ...reported.filter(([, value]) => value !== undefined)]),
     resource: origin.resource
   }
 }

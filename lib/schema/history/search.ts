@@ -152,7 +152,7 @@ export const TraceSearchPage = named('TraceSearchPage', {
   }),
   reached: nullable(
     Type.Union([DateTime, Type.Number()]),
-    'If the call stopped before the page was full, the startedAt, durationMs or costUsd (depending on the sort) ' +
+    'Set if the call stopped before the page was full: the startedAt, durationMs or costUsd (depending on the sort) ' +
       'of the last trace examined. To continue, call again with nextCursor.'
   ),
   hint: Hint,

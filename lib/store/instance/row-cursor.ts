@@ -114,7 +114,7 @@ export class RowCursor {
     const since2000 = this.number(name)
     if (since2000 === null) return null
     const micros = since2000 + POSTGRES_EPOCH_MICROS
-    if (!(micros >= FIRST_MS * 1000 && micros < PAST_LAST_MS * 1000)) throw new PageFault(`has an impossible ${name}`)
+    if (!(micros >= FIRST_MS * 1000 && micros < PAST_LAST_MS * 1000)) throw new PageFault(`has an invalid ${name}`)
     if (micros >= 0 && Number.isSafeInteger(since2000)) return timestampOf(micros)
     const exact = this.bytes.readBigInt64BE(this.#field(name)[0]) + BigInt(POSTGRES_EPOCH_MICROS)
     const rest = Number(((exact % 1000n) + 1000n) % 1000n)

@@ -44,7 +44,7 @@ export async function readGatheredTraces(
 }
 
 /** Reads the calls that have a model but no cost reported by the sender, grouped by the trace's internal number. */
-export async function readUnstatedCalls(
+export async function readUnreportedCalls(
   sql: Sql,
   projectId: number,
   seqs: readonly number[]

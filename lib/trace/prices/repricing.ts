@@ -1,4 +1,4 @@
-/** Recomputes a stored trace's costs at current prices. Stated costs stay unchanged. */
+/** Recomputes a stored trace's costs at current prices. Reported costs stay unchanged. */
 import { type CallDetails, callDetailsText } from '../call-details.ts'
 import { SpanTree } from '../span-tree.ts'
 import { sumSpending } from '../span-usage.ts'

@@ -281,8 +281,8 @@ function earlierTimes({ ranks, spans, status }: GatheredState): Record<string, R
   let last = 0
   for (const { endMicros } of spans) last = Math.max(last, endMicros)
   const times = ranks.times
-  const isStated = times !== undefined && (status === 'ok' || status === 'error')
-  return { [END]: [0, -last, ''], ...(isStated && { [nameOfStatus(times[0], status)]: [0, 0, ''] }) }
+  const isReported = times !== undefined && (status === 'ok' || status === 'error')
+  return { [END]: [0, -last, ''], ...(isReported && { [nameOfStatus(times[0], status)]: [0, 0, ''] }) }
 }
 
 /** Returns the worst status of the roots, or of process roots if there are no roots; undefined if there are neither. */

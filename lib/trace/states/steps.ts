@@ -123,8 +123,8 @@ function addFacts(span: CountedSpan, steps: readonly CountedSpan[]): CountedSpan
   if (steps.length === 0) return span
   const sum = (field: 'costUsd' | keyof UsageFields) => sumKnown(steps.map(step => step[field]))
   const usage = { inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens'), totalTokens: sum('totalTokens') }
-  const stated = span.costIsComputed ? null : span.costUsd
-  const cost = stated ?? sum('costUsd')
+  const reported = span.costIsComputed ? null : span.costUsd
+  const cost = reported ?? sum('costUsd')
   return { ...span, ...(!hasUsage(span) && usage), ...(cost !== null && { costUsd: cost, costIsComputed: false }) }
 }
 

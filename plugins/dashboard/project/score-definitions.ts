@@ -46,7 +46,7 @@ export default function scoreDefinitions(app: App): void {
       const entry = entryOf(request, 'score-definition.set', definition)
       const stored = await sql.write(each => storeDefinition(each, request.project.id, definition, entry))
       if (stored === undefined) {
-        throw new Refusal('conflict', `A project can have ${MOST_DEFINITIONS} score definitions: delete one first.`)
+        throw new Refusal('conflict', `A project has at most ${MOST_DEFINITIONS} score definitions: delete one first.`)
       }
       return { status: 201, body: { definition: stored } }
     }

@@ -36,7 +36,7 @@ t.test('each fault fails one check with its remedy, and all others pass', async 
   const faults: [Partial<ServerFacts>, Partial<LocalFacts>, string, 'warn' | 'fail', RegExp][] = [
     [{ version: '14.1', versionNumber: 140_001 }, {}, 'version', 'fail', /too old: spoor needs 15 or newer/],
     [{}, { pooler: 'a pooler lends out connections' }, 'pooler', 'fail', /^a pooler/],
-    [{ encoding: 'SQL_ASCII' }, {}, 'encoding', 'fail', /recreate it with/],
+    [{ encoding: 'SQL_ASCII' }, {}, 'encoding', 'fail', /recreate the database with/],
     [{ isStandby: true }, {}, 'standby', 'fail', /point DATABASE_URL to the primary/],
     [{ deniedTables: ['traces'] }, {}, 'rights', 'fail', /cannot read and write traces: grant select/],
     [{ mayCreate: false }, {}, 'migrations', 'warn', /AUTO_MIGRATE=false/],

@@ -69,7 +69,7 @@ function capture() {
     requests: () => lines.filter(({ msg }) => msg === 'request')
   }
 }
-const WRITES = 'writes go to the database by COPY'
+const WRITES = 'writing to the database with COPY'
 const READY = { level: 'info', msg: 'ready again: writes are accepted', ms: Number }
 
 t.test("a database's failure and return are one line each, even without requests", async t => {

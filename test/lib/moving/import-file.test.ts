@@ -74,7 +74,7 @@ t.test('an import can be run again, and continues where an earlier one was inter
   }
   await t.rejects(importInto(projectId, text, { onProgress, signal: controller.signal }), {
     name: 'AdminError',
-    message: /^interrupted: \d+ imported so far; run it again to continue$/
+    message: /^interrupted: \d+ imported so far; run the command again to continue$/
   })
   const before = (await totals(database)) as { traces: number }
   t.ok(before.traces >= 700)
@@ -191,7 +191,7 @@ t.test('stops if the database accepts no writes, and reports its progress', asyn
   await database.pool.run(sql => sql.unsafe(`alter database ${name} set default_transaction_read_only = on`))
   await t.rejects(importInto(projectId, `${line()}\n${line()}\n`), {
     name: 'AdminError',
-    message: /rejected the write.*; 0 imported so far; run it again to continue$/
+    message: /rejected the write.*; 0 imported so far; run the command again to continue$/
   })
 })
 

@@ -337,7 +337,7 @@ t.test('two schemas with the same name are an error', async t => {
     200: named('Same', { text: Type.String() }),
     201: named('Same', { text: Type.Number() })
   }
-  t.throws(() => describe([route({ replies })]), { message: 'Two schemas of the OpenAPI document are called Same' })
+  t.throws(() => describe([route({ replies })]), { message: 'Two schemas in the OpenAPI document are named Same' })
 })
 
 t.test('null and enumerations have the form that generators read', async t => {

@@ -19,18 +19,18 @@ t.test('an unknown value is ignored: the next convention, tool, model or usage d
   for (const [name, values] of Object.entries(UNKNOWN)) {
     for (const value of values) {
       const title = `${name}=${value}`
-      const stated = { [name]: value }
-      t.equal(mapAttributes(stated).kind, 'custom', title)
-      t.match(mapAttributes({ ...stated, ...CALL }), { kind: 'llm', model: 'm', costUsd: 0.25 }, title)
-      t.strictSame(mapAttributes({ ...stated, ...CALL }).usage, { inputTokens: 10, outputTokens: 5 })
-      t.equal(mapAttributes({ ...stated, ...USAGE }).kind, 'llm', `${title} with usage`)
-      t.match(mapAttributes({ ...stated, ...CALL, 'gen_ai.tool.name': 'search' }), { kind: 'tool', name: 'search' })
-      t.equal(mapAttributes({ ...stated, 'gen_ai.tool.call.id': 'c' }).kind, 'tool')
+      const reported = { [name]: value }
+      t.equal(mapAttributes(reported).kind, 'custom', title)
+      t.match(mapAttributes({ ...reported, ...CALL }), { kind: 'llm', model: 'm', costUsd: 0.25 }, title)
+      t.strictSame(mapAttributes({ ...reported, ...CALL }).usage, { inputTokens: 10, outputTokens: 5 })
+      t.equal(mapAttributes({ ...reported, ...USAGE }).kind, 'llm', `${title} with usage`)
+      t.match(mapAttributes({ ...reported, ...CALL, 'gen_ai.tool.name': 'search' }), { kind: 'tool', name: 'search' })
+      t.equal(mapAttributes({ ...reported, 'gen_ai.tool.call.id': 'c' }).kind, 'tool')
       const [next, known] =
         name === 'gen_ai.operation.name'
           ? ['openinference.span.kind', 'AGENT']
           : ['gen_ai.operation.name', 'invoke_agent']
-      t.equal(mapAttributes({ ...stated, ...CALL, [next]: known }).kind, 'agent', `${title} before ${next}`)
+      t.equal(mapAttributes({ ...reported, ...CALL, [next]: known }).kind, 'agent', `${title} before ${next}`)
     }
   }
 })

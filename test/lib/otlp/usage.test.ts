@@ -8,10 +8,10 @@ import { mapAttributes } from './mapped.ts'
 type Attributes = Record<string, unknown>
 type Counts = readonly [input?: number | undefined, output?: number | undefined, total?: number | undefined]
 
-/** Returns the counts that were stated or follow from stated counts, without unknown counts. */
+/** Returns the counts that were reported or follow from reported counts, without unknown counts. */
 const usageOf = ([inputTokens, outputTokens, totalTokens]: Counts) => {
-  const stated = Object.entries({ inputTokens, outputTokens, totalTokens }).filter(([, count]) => count !== undefined)
-  return stated.length === 0 ? undefined : Object.fromEntries(stated)
+  const reported = Object.entries({ inputTokens, outputTokens, totalTokens }).filter(([, count]) => count !== undefined)
+  return reported.length === 0 ? undefined : Object.fromEntries(reported)
 }
 
 const inObject = (details: object): Attributes[] =>
@@ -60,7 +60,7 @@ t.test('counts in an object: every way to state the total, and the parts that it
     ['a total below its parts', { input: 100, output: 20, total: 90 }, [100, 20, 120]],
     ['a total below the only count', { input: 100, total: 90 }, [100]],
     ['a total alone', { total: 90 }, [undefined, undefined, 90]],
-    ['a count stated twice', { input: 5, input_tokens: 5 }, [5]],
+    ['a count reported twice', { input: 5, input_tokens: 5 }, [5]],
     ['no counts', { input: -1, inputs: 7, output: 'x', total: 0.5 }, []],
     ['more than a number holds', { input: Number.MAX_SAFE_INTEGER, input_x: 1 }, [Number.MAX_SAFE_INTEGER]],
     ['more than a number holds, added', { input: 1, input_x: Number.MAX_SAFE_INTEGER }, [Number.MAX_SAFE_INTEGER]]
@@ -192,12 +192,12 @@ t.test('cached and reasoning tokens have one form, whichever dialect states them
 
 t.test('for any input, totals include their parts, and input, output and total agree', async () => {
   const count = fc.oneof(fc.nat(9), fc.nat(2000), fc.constant(Number.MAX_SAFE_INTEGER))
-  const stated = fc.record({
+  const reported = fc.record({
     inputTokens: fc.option(count),
     outputTokens: fc.option(count),
     totalTokens: fc.option(count)
   })
-  const agree = fc.property(stated, count, count, (given, inputParts, outputParts) => {
+  const agree = fc.property(reported, count, count, (given, inputParts, outputParts) => {
     const [inputTokens, outputTokens, totalTokens] = Object.values(given).map(count => count ?? undefined)
     const wholes = wholesOf({ inputTokens, outputTokens, totalTokens }, inputParts, outputParts)
     const { inputTokens: input, outputTokens: output, totalTokens: total } = wholes

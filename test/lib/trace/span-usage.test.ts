@@ -178,7 +178,7 @@ t.test('of calls whose parents form a cycle, one counts', async t => {
   t.equal(sumSpending(new SpanTree([call('a', 'a')])).inputTokens, 1)
 })
 
-t.test('usage and cost stated by spans of any kind count, unless another span restates them', async t => {
+t.test('usage and cost reported by spans of any kind count, unless another span repeats them', async t => {
   const root = span(1, 0, 99, { hints: { level: 1 } })
   const at = (id: number, kind: string, parent: number, tokens: number | null, over: object = {}) =>
     span(id, id, id + 1, { kind, parentId: idOf(parent), inputTokens: tokens, ...over })
@@ -341,9 +341,9 @@ function nextUp(value: number): number {
 
 const BASE_MICROS = Date.parse(timeAt(0)) * 1000
 /** The ways in which a report of a call may have a cost. */
-const COSTS = ['stated', 'computed', 'none'] as const
+const COSTS = ['reported', 'computed', 'none'] as const
 
-t.test('of several reports of a call, a stated cost precedes a computed one, in any order and portions', async () => {
+t.test('of several reports of a call, a reported cost precedes a computed one, in any order and portions', async () => {
   const calls = fc.array(fc.tuple(call, fc.constantFrom(...COSTS), fc.constantFrom(...COSTS)), {
     minLength: 1,
     maxLength: 8
@@ -359,7 +359,7 @@ t.test('of several reports of a call, a stated cost precedes a computed one, in 
       at = index === before ? at + 1 : 0
       before = index
       const says = calls[index]![at === 0 ? 1 : 2]
-      const costUsd = says === 'none' ? null : span.costUsd! * (says === 'stated' ? 3 : 5)
+      const costUsd = says === 'none' ? null : span.costUsd! * (says === 'reported' ? 3 : 5)
       return { ...span, costUsd, costIsComputed: says === 'computed' }
     })
     return fc.record({
@@ -375,7 +375,7 @@ t.test('of several reports of a call, a stated cost precedes a computed one, in 
       for (const [i, end] of places.slice(1).entries()) store.export(order.slice(places[i], end))
       const costs = calls.map(([{ tokens, doubling }, first, second]) => {
         const said = doubling === 'not at all' ? [first] : [first, second]
-        return said.includes('stated') ? (tokens / 4) * 3 : said.includes('computed') ? (tokens / 4) * 5 : null
+        return said.includes('reported') ? (tokens / 4) * 3 : said.includes('computed') ? (tokens / 4) * 5 : null
       })
       const known = costs.filter(cost => cost !== null)
       assert.equal(store.trace.costUsd, known.length === 0 ? null : sum(known))
@@ -385,7 +385,7 @@ t.test('of several reports of a call, a stated cost precedes a computed one, in 
   )
 })
 
-t.test('a computed cost counts only if no stated cost around or inside the call does', async t => {
+t.test('a computed cost counts only if no reported cost around or inside the call does', async t => {
   const root = span(1, 0, 99, { hints: { level: 1 } })
   const at = (
     id: number,
@@ -408,14 +408,14 @@ t.test('a computed cost counts only if no stated cost around or inside the call 
     ],
     ['below an agent that states 0', [at(2, 'agent', 1, 0), at(3, 'llm', 2, 1, true)], 0],
     ['next to an agent that states one', [at(2, 'agent', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
-    ['next to a call that states one', [at(2, 'llm', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
+    ['next to a call that reports one', [at(2, 'llm', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
     [
-      'next to a call that states one, below an agent whose cost yields to it',
+      'next to a call that reports one, below an agent whose cost yields to it',
       [at(2, 'agent', 1, 0.7), at(3, 'llm', 2, 0.5), at(4, 'llm', 2, 1, true)],
       1.5
     ],
-    ['inside a call that states one', [at(2, 'llm', 1, 0.5), at(3, 'chain', 2, null), at(4, 'llm', 3, 1, true)], 0.5],
-    ['around a call that states one', [at(2, 'llm', 1, 1, true), at(3, 'chain', 2, null), at(4, 'llm', 3, 0.5)], 0.5],
+    ['inside a call that reports one', [at(2, 'llm', 1, 0.5), at(3, 'chain', 2, null), at(4, 'llm', 3, 1, true)], 0.5],
+    ['around a call that reports one', [at(2, 'llm', 1, 1, true), at(3, 'chain', 2, null), at(4, 'llm', 3, 0.5)], 0.5],
     ['around an agent that states one', [at(2, 'llm', 1, 1, true), at(3, 'agent', 2, 0.5)], 0.5],
     ['around a tool with its own cost', [at(2, 'llm', 1, 1, true), at(3, 'tool', 2, 0.5)], 1.5],
     ['an embedding inside a call', [at(2, 'llm', 1, 0.5), at(3, 'embedding', 2, 1, true)], 1.5],

@@ -130,7 +130,7 @@ t.test('works in batches, stops between two batches on request, and continues wh
     database.pool.run(sql => applyBackfill(sql, planned, { onProgress, signal: controller.signal })),
     {
       name: 'AdminError',
-      message: /^interrupted: 66\d of 1200 traces changed; run it again to continue$/
+      message: /^interrupted: 66\d of 1200 traces changed; run the command again to continue$/
     }
   )
   const [audit] = await database.pool.run(sql => sql`select detail from audit where action = 'environment.backfill'`)

@@ -145,7 +145,7 @@ t.test('works in batches, stops between two batches on request, and continues wh
   const first = await plan()
   t.equal(first.traces, 2501)
   const interrupted = database.pool.run(sql => applyPruning(sql, first, options))
-  await t.rejects(interrupted, { message: /^interrupted: 1000 traces deleted; run it again to continue$/ })
+  await t.rejects(interrupted, { message: /^interrupted: 1000 traces deleted; run the command again to continue$/ })
   t.same(progress, [1000])
   await checkRows(t, database)
   const entries = () =>

@@ -72,7 +72,7 @@ t.test('failures have several causes, and some runs recover', async t => {
     )
 })
 
-t.test('tokens and stated costs are the sums of the steps, and each trace fits into a request', async t => {
+t.test('tokens and reported costs are the sums of the steps, and each trace fits into a request', async t => {
   for (const { body } of made(1500, 30)) {
     const { spans = [], usage, costUsd, name } = body.trace
     const calls = spans.filter(({ kind }) => kind === 'llm')

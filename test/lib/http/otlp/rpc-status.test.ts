@@ -7,7 +7,7 @@ import { decodeStatus } from '../../../fixtures/bodies/rpc-status.ts'
 /** The codes from CANCELLED to UNAVAILABLE for which OTLP tells an exporter to retry. */
 const RETRYABLE = new Set([1, 4, 8, 10, 11, 14, 15])
 
-t.test('an exporter retries an error exactly if it states a delay', t => {
+t.test('an exporter retries an error exactly if it has a delay', t => {
   const retried: ErrorCode[] = []
   for (const code of ERROR_CODES) {
     const refusal = new Refusal(code, `why: ${code} é😀`)

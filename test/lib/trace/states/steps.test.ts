@@ -53,8 +53,8 @@ t.test('a step is replaced by its span, and its cost counts for the span', t => 
     t.equal(trace.estimatedBytes, trace.documentBytes + 100)
     t.equal(gathered.ranks[`step.${idOf(501)}`]?.length, 3)
   }
-  const stated = exported([requestStep(1, 5, 'r')], [request(1, 5, 'r', { costUsd: 0.5, inputTokens: 1 })])
-  t.match(stated.trace, { costUsd: 0.5, inputTokens: 1 }, "the span's own value takes precedence")
+  const reported = exported([requestStep(1, 5, 'r')], [request(1, 5, 'r', { costUsd: 0.5, inputTokens: 1 })])
+  t.match(reported.trace, { costUsd: 0.5, inputTokens: 1 }, "the span's own value takes precedence")
   t.end()
 })
 
