@@ -1,12 +1,10 @@
 /**
  * Runs the tests: starts PostgreSQL (or uses the server that TEST_DATABASE_URL names), creates the template database,
- * runs the suites, and ends with the line `N passed, N failed, N skipped`. Arguments may name single files, each of
- * which runs in its own process, or suites (`--suite=lib`). `--jobs=N` sets the number of processes that run at once,
- * and `--timeout=N` the maximum duration of each in seconds. `--coverage` measures and reports code coverage, which
- * takes longer.
+ * runs the suites, and ends with the line `N passed, N failed, N skipped`.
  */
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { connectTo, type DatabaseTarget } from '../lib/database/connection.ts'
 import { migrate } from '../lib/database/migrate.ts'
 import { createLog } from '../lib/log.ts'
@@ -19,21 +17,68 @@ import { temporaryFolder } from './fixtures/folder.ts'
 import { runProcesses } from './runner/processes.ts'
 import { removeSuites, writeSingles, writeSuites } from './suites.ts'
 
+const USAGE = `Usage: node build/test/run.js [flags] [FILE.test.js …]
+
+Run all tests, or only the given files, each in its own process.
+
+  --suite NAME   run only the suites of a folder of test/, such as lib; may be repeated
+  --jobs N       number of processes that run at once; 6 by default, because many tests mostly wait
+  --timeout N    maximum duration of each process in seconds; 1800 by default, 0 for no limit
+  --coverage     measure and report code coverage, which takes longer
+  --help         print this help`
+
+const parameters = readParameters()
+if (typeof parameters === 'string') {
+  console.error(parameters)
+  process.exit(2)
+}
+if (parameters.help) {
+  console.log(USAGE)
+  process.exit()
+}
+
 /** The folder for all files of the run. TMPDIR has priority, if it is set. */
 const folder = mkdtempSync(join(process.env.TMPDIR ?? (await temporaryFolder()), 'spoor-run-'))
 chmodSync(folder, 0o755)
 process.env.TMPDIR = folder
-const COVERAGE_FLAG = '--coverage'
-const SUITE_FLAG = '--suite='
-const isSuite = (parameter: string) => parameter.startsWith(SUITE_FLAG)
-const isFile = (parameter: string) => parameter.endsWith('.js')
-/** More suites than cores run at once, because many tests mostly wait. */
-const JOBS = 6
-const TIMEOUT_S = 1800
 
-process.exitCode = await main(process.argv.slice(2))
+process.exitCode = await main(parameters)
 
-async function main(parameters: readonly string[]): Promise<number> {
+interface Parameters {
+  readonly files: readonly string[]
+  readonly suites: readonly string[]
+  readonly jobs: number
+  readonly timeout: number
+  readonly coverage: boolean
+  readonly help: boolean
+}
+
+/** Returns a message if the command line is invalid. */
+function readParameters(): Parameters | string {
+  try {
+    const { values, positionals } = parseArgs({
+      options: {
+        suite: { type: 'string', multiple: true, default: [] },
+        jobs: { type: 'string', default: '6' },
+        timeout: { type: 'string', default: '1800' },
+        coverage: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false }
+      },
+      allowPositionals: true
+    })
+    const other = positionals.find(each => !each.endsWith('.test.js'))
+    if (other !== undefined)
+      throw new Error(`${other} is not a compiled test. Name a file such as build/test/….test.js.`)
+    const [jobs, timeout] = [Number(values.jobs), Number(values.timeout)]
+    if (!Number.isInteger(jobs) || jobs < 1) throw new Error('--jobs must be a positive integer.')
+    if (!Number.isInteger(timeout) || timeout < 0) throw new Error('--timeout must be a number of seconds.')
+    return { ...values, files: positionals, suites: values.suite, jobs, timeout }
+  } catch (error) {
+    return `${(error as Error).message}\n\n${USAGE}`
+  }
+}
+
+async function main(parameters: Parameters): Promise<number> {
   const nodes = readNodes()
   const given = nodes?.coordinator ?? process.env.TEST_DATABASE_URL
   const cluster = given === undefined ? await startTestCluster() : undefined
@@ -80,14 +125,8 @@ async function makeTemplate(target: DatabaseTarget, name: string): Promise<void>
 }
 
 /** Resolves to the exit code. */
-async function runTests(server: TestServer, parameters: readonly string[]): Promise<number> {
-  const suites = parameters.filter(isSuite).map(parameter => parameter.slice(SUITE_FLAG.length))
-  const singles = parameters.filter(isFile)
-  const number = (flag: string, usual: number) =>
-    Number(parameters.find(each => each.startsWith(flag))?.slice(flag.length) ?? usual)
-  const jobs = number('--jobs=', JOBS)
-  const timeout = number('--timeout=', TIMEOUT_S)
-  const measures = parameters.includes(COVERAGE_FLAG)
+async function runTests(server: TestServer, parameters: Parameters): Promise<number> {
+  const { suites, jobs, timeout, coverage: measures } = parameters
   const coverage = join(folder, 'coverage')
   const env = {
     ...process.env,
@@ -95,7 +134,7 @@ async function runTests(server: TestServer, parameters: readonly string[]): Prom
     // Node writes the coverage of each process into this folder when the process ends.
     ...(measures && { NODE_V8_COVERAGE: coverage })
   }
-  const files = singles.length === 0 ? await writeSuites(suites) : await writeSingles(singles)
+  const files = parameters.files.length === 0 ? await writeSuites(suites) : await writeSingles(parameters.files)
   const { passed, failed, skipped } = await runProcesses(files, { jobs, timeout, env })
   const isCovered = !measures || reportCoverage(coverage)
   console.log(`${passed} passed, ${failed} failed, ${skipped} skipped`)
