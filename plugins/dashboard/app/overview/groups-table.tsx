@@ -51,7 +51,7 @@ export function GroupsTable(props: Props) {
   const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
   /** Each group is compared with the largest group, and the largest with the second largest. */
   const compareWith = (key: string) => (keys[0] === key ? keys[1] : keys[0])
-  // Of the overview's filters, the list of steps has the environment. Its model is the step's, not the trace's.
+  // The list of steps has only the environment in common with the overview: its model is the step's, not the trace's.
   const { env } = query.filters
   const stepQuery = writeQuery({ ...time, filters: env === undefined ? {} : { env }, sort: 'slowest' })
   const slowestOf = (key: string, kind: string | null) =>
