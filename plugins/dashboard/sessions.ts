@@ -28,6 +28,7 @@ import { list } from '../../lib/store/answers/json-text.ts'
 import { readFirstErrors } from '../../lib/store/finding/first-errors.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { readCursor, renderCursor } from '../paging.ts'
+import { GROUPS_SHOWN } from './app/sessions/group-count.ts'
 import { IN_PROJECT, readRoute } from './page-routes.ts'
 import { SessionPageReply, SessionSumsReply, SessionTracesReply, UserPageReply, UserSumsReply } from './replies.ts'
 
@@ -50,8 +51,6 @@ const UserQuery = closed({ id: Id, range, env: ListQuery.properties.env })
 const SessionTracesQuery = closed({ id: Id, after: Type.Optional(Type.String({ minLength: 1 })) })
 
 const PAGE = 50
-/** Number of groups in a sorted list, which has a single page. */
-const MOST_RANKED = 100
 
 export default function sessionPages(app: App): void {
   const { sql } = app
@@ -59,7 +58,7 @@ export default function sessionPages(app: App): void {
     const { project, query } = request
     if (query.after !== undefined) refuseField('after', `cannot be combined with sort=${sort}`)
     const { prefix, environment } = askedOf(query)
-    const asked = { field, sort, prefix, environment, from: query.range && beginOf(query.range), limit: MOST_RANKED }
+    const asked = { field, sort, prefix, environment, from: query.range && beginOf(query.range), limit: GROUPS_SHOWN }
     return app.largeReads.run(project.id, () => sql.read(each => rankGroups(each, project.id, asked), request), {
       weight: WEIGHTS.analysis,
       client: request

@@ -40,8 +40,10 @@ export function EraseDialog({ slug, target, onClose }: Props) {
       </Dialog>
     )
   }
+  // An ID without visible characters cannot be typed.
+  const wanted = /[^\s\p{C}]/u.test(id) ? id : count
   const remove = async () => {
-    requireTyped(typed, id, 'erase')
+    requireTyped(typed, wanted, 'erase')
     let erased = 0
     const progress = (done: number) => {
       erased = done
@@ -64,7 +66,7 @@ export function EraseDialog({ slug, target, onClose }: Props) {
         Existing backups still contain these traces until you delete the backups. The audit log records who erased them,
         when, how many, and the {kind}’s ID.
       </p>
-      <TypedConfirmation wanted={id} value={typed} set={setTyped} />
+      <TypedConfirmation wanted={wanted} value={typed} set={setTyped} />
       <p role="status">{said}</p>
     </FormDialog>
   )

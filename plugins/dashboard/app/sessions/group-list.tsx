@@ -27,6 +27,7 @@ import { Pending } from '../ui/problem.tsx'
 import { LinkedRows, numbers, type Title } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime, type Zone } from '../ui/time.ts'
+import { groupCount } from './group-count.ts'
 
 const WORDS = {
   sessions: { title: 'Sessions', one: 'session', field: 'sessionId' },
@@ -169,7 +170,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       {page !== undefined && (page.groups.length > 0 || page.nextCursor !== null || query.after !== undefined) && (
         <nav class="pager" aria-label="Pages of the list">
           <span class="soft" role="status">
-            {formatCounted(page.groups.length, one)} on this page
+            {groupCount(page.groups.length, one, sort === 'last' ? undefined : SORT_TITLES[sort].toLowerCase())}
           </span>
           {query.after !== undefined && <ButtonLink href={`${base}${writeGroupQuery(first)}`}>First page</ButtonLink>}
           {page.nextCursor !== null && (

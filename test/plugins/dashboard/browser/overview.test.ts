@@ -206,6 +206,16 @@ t.test('in a browser', async t => {
     await page.untilText('7 completed traces', '.spark')
   })
 
+  t.test('a step leads to its slowest runs in the same environment', async t => {
+    const own = await ownProject(service)
+    await recordAgent(own)
+    await page.open(`${own.pages}/overview${DAY}&by=step&env=unassigned`)
+    const link = "[...document.querySelectorAll('.is-table td a')].find(a => a.textContent.startsWith('Slowest'))"
+    await page.until(`!!${link}`)
+    const asked = await page.evaluate(`Object.fromEntries(new URL(${link}.href).searchParams)`)
+    t.match(asked, { env: 'unassigned', sort: 'slowest' })
+  })
+
   t.test('a view is saved, chosen, shared, renamed and deleted', async t => {
     await page.open(`${service.pages}/traces?status=error&range=30d`)
     await page.click('.menu button:not(:disabled)', 'Views')
