@@ -3,7 +3,15 @@
  * `wrapLanguageModel({ model, middleware: spoorMiddleware(spoor) })`. It reads the results of AI SDK 5, 6 and 7.
  */
 import type { Spoor } from '../spoor.ts'
-import { type Answered, type CallBody, type CallMethod, type Collector, failureOf, watchCalls } from './model-call.ts'
+import {
+  type Answered,
+  type CallBody,
+  type CallMethod,
+  type Collector,
+  failureOf,
+  requireSpoor,
+  watchCalls
+} from './model-call.ts'
 import { isRecord, recordsIn } from './wires/merge.ts'
 import { defined, firstCount, tokenCount } from './wires/usage.ts'
 
@@ -16,6 +24,7 @@ interface ModelCall {
 
 /** Returns a middleware for `wrapLanguageModel`. Tools are recorded if their functions are observed. */
 export function spoorMiddleware(spoor: Spoor) {
+  requireSpoor('spoorMiddleware(spoor)', spoor)
   const record = (call: () => PromiseLike<CallBody>, { params, model }: ModelCall) => {
     const recorded = { call }
     watchCalls(recorded, 'call', spoor, CALL)

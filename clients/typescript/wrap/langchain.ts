@@ -9,7 +9,7 @@ import { Span, type SpanOptions, type Step } from '../record/step.ts'
 import type { Trace } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
 import type { Spoor } from '../spoor.ts'
-import type { CallBody } from './model-call.ts'
+import { type CallBody, requireSpoor } from './model-call.ts'
 import { isRecord } from './wires/merge.ts'
 import { defined, firstCount, tokenCount } from './wires/usage.ts'
 
@@ -33,6 +33,7 @@ const MOST_RUNS = 10_000
 
 /** Returns a callback handler. Its runs become steps of the current step, or traces if there is none. */
 export function langchainHandler(spoor: Spoor) {
+  requireSpoor('langchainHandler(spoor)', spoor)
   const runs = new Map<string, Run>()
 
   function begin({ runId, parentRunId, name, kind, metadata, options }: Begun): void {

@@ -40,6 +40,11 @@ export interface Collector {
 /** Each recorded object, with the client that records it. */
 const watched = new WeakMap<object, Spoor>()
 
+/** Throws if a call lacks the Spoor client, because each model call would fail otherwise. */
+export function requireSpoor(call: string, spoor: Spoor | undefined): void {
+  if (typeof spoor?.start !== 'function') throw new TypeError(`the Spoor client is missing: ${call}`)
+}
+
 /** Methods of a client, each with the object that has it. */
 export type ClientCalls = readonly (readonly [resource: CallBody, name: string, method: CallMethod])[]
 
@@ -48,7 +53,7 @@ export type ClientCalls = readonly (readonly [resource: CallBody, name: string, 
  * client, it keeps it, because a call belongs to one project.
  */
 export function watchClient<C extends object>(wrap: string, client: C, spoor: Spoor, calls: ClientCalls): C {
-  if (typeof spoor?.start !== 'function') throw new TypeError(`${wrap} needs both clients: ${wrap}(client, spoor)`)
+  requireSpoor(`${wrap}(client, spoor)`, spoor)
   const existing = calls.filter(([resource, name]) => typeof resource?.[name] === 'function')
   if (existing.length === 0)
     spoor.problem(`${wrap} records nothing, because its argument is not a client that it knows`)

@@ -2,9 +2,11 @@
 import t from 'tap'
 import { Spoor, SpoorError } from '../../../clients/typescript/index.ts'
 import { recordInMemory } from '../../../clients/typescript/testing.ts'
+import { spoorMiddleware } from '../../../clients/typescript/wrap/ai-sdk.ts'
 import { wrapAnthropic } from '../../../clients/typescript/wrap/anthropic.ts'
 import { wrapBedrock } from '../../../clients/typescript/wrap/bedrock.ts'
 import { wrapGemini } from '../../../clients/typescript/wrap/gemini.ts'
+import { langchainHandler } from '../../../clients/typescript/wrap/langchain.ts'
 import { wrapMistral } from '../../../clients/typescript/wrap/mistral.ts'
 import { wrapOllama } from '../../../clients/typescript/wrap/ollama.ts'
 import { wrapOpenAI } from '../../../clients/typescript/wrap/openai.ts'
@@ -109,9 +111,17 @@ t.test('a wrapper says that it was given something else', t => {
       const { spoor, problems } = recordInMemory()
       t.equal(wrap(client, spoor), client)
       t.same(problems, [`${name} records nothing, because its argument is not a client that it knows`])
-      t.throws(() => wrap(client, undefined), `${name} needs both clients: ${name}(client, spoor)`)
-      t.throws(() => wrap(spoor, client))
+      const missing = { name: 'TypeError', message: `the Spoor client is missing: ${name}(client, spoor)` }
+      t.throws(() => wrap(client, undefined), missing)
+      t.throws(() => wrap(spoor, client), missing)
     }
+  }
+  t.end()
+})
+
+t.test('the integrations need the Spoor client', t => {
+  for (const [name, make] of Object.entries<Any>({ langchainHandler, spoorMiddleware })) {
+    t.throws(() => make(), { name: 'TypeError', message: `the Spoor client is missing: ${name}(spoor)` })
   }
   t.end()
 })

@@ -9,6 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { Spoor } from '../../../../clients/typescript/index.ts'
+import { recordInMemory } from '../../../../clients/typescript/testing.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members of bodies.
 const bodies: any[] = []
@@ -125,6 +126,22 @@ t.test('concurrent work stays in its own trace and creates no empty traces', asy
   await spoor.flush({ timeoutMs: 60_000 })
   const seen = bodies.splice(0).map(({ trace }) => trace.spans.map(({ name }: { name: string }) => name).sort())
   t.same(seen.sort(), names.map(name => [`callback ${name}`, `promise ${name}`]).sort())
+})
+
+t.test('steps of two clients do not mix, whichever calls the other', async t => {
+  const [a, b] = [recordInMemory(), recordInMemory()]
+  const inner = a.spoor.observe(
+    async () => {
+      await nextTurn()
+      b.spoor.span('step of b', () => a.spoor.span('step of a', () => undefined))
+    },
+    { name: 'inner' }
+  )
+  await b.spoor.trace('outer', () => inner())
+  t.same(
+    [a, b].map(({ traces }) => traces.map(({ name, spans }) => [name, ...spans.map(span => span.name)])),
+    [[['inner', 'step of a']], [['outer', 'step of b']]]
+  )
 })
 
 t.test('a step that starts after its trace has ended is a separate trace', async t => {
