@@ -83,6 +83,8 @@ def shrink(text: str, budget: int) -> Written:
 
 def scalar_of(value: Any) -> Any:
     """Returns the Python value of a scalar of numpy, or of a library with the same interface, and of a Decimal."""
+    if value is None or isinstance(value, (int, float, str)):
+        return value
     try:
         if isinstance(value, decimal.Decimal):
             return float(value)

@@ -208,10 +208,10 @@ class Step:
     def _reject(self, name: str, rule: str, verb: str = "it is") -> None:
         self.trace.problem(f"{name} must be {rule}: {verb} not recorded")
 
-    def _members(self, name: str, given: Any) -> dict[str, Any]:
+    def _members(self, name: str, given: Any) -> Mapping[str, Any]:
         """Returns the members of a dictionary that an application has passed. Another value is reported."""
         if isinstance(given, Mapping):
-            return dict(given)
+            return given
         # The value may be secret, so it is not shown.
         self._reject(name, f"a dictionary, not {type(given).__name__}", "it is" if name == "metadata" else "they are")
         return {}
