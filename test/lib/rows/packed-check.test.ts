@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { brotliCompressSync } from 'node:zlib'
+import { brotliCompressSync, constants } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
 import { areReadable } from '../../../lib/rows/packed-check.ts'
@@ -17,9 +17,10 @@ const SPANS = IDS.map(id => ({
 }))
 const PACKED = packTexts(SPANS as never, false).flatMap(({ packed }) => packed ?? [])
 const slices = (): Buffer[] => PACKED.map(packed => Buffer.from(packed))
+const FAST = { params: { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 18 } }
 /** Slices of a block with these bytes. */
 const slicesOf = (block: Uint8Array): Buffer[] =>
-  sliceBlock(SPANS, brotliCompressSync(block)).map(({ packed }) => Buffer.from(packed))
+  sliceBlock(SPANS, brotliCompressSync(block, FAST)).map(({ packed }) => Buffer.from(packed))
 
 function readAll(all: readonly Buffer[]): number {
   let read = 0
@@ -38,7 +39,7 @@ t.test('texts that were packed are readable, in any order of their slices', asyn
   t.equal(areReadable(all, new Set(IDS.slice(1))), false, 'a span without a row')
   for (const [i] of all.entries()) t.equal(areReadable(all.toSpliced(i, 1), new Set(IDS)), false, `without slice ${i}`)
   t.equal(areReadable([Buffer.alloc(1), ...all], new Set(IDS)), false, 'a slice without a number')
-  t.equal(areReadable(slicesOf(Buffer.alloc(100_000_000)), new Set(IDS)), false, 'an endless block')
+  t.equal(areReadable(slicesOf(Buffer.alloc(20_000_000)), new Set(IDS)), false, 'an endless block')
 })
 
 t.test('texts that are found readable can be read', async t => {
