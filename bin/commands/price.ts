@@ -38,9 +38,9 @@ export const set = command({
   },
   details: [
     "MODEL is the model's name as it appears in spans. The price applies to new calls from OpenTelemetry or `spoor",
-    'import` that have tokens but no cost. Calls in traces recorded through the API are never priced and keep the',
-    'cost they were sent with. The price takes precedence over the bundled prices. To apply it to',
-    'stored calls, run `spoor price recompute`.'
+    'import` that have tokens but no cost. Calls in traces recorded through the API are never priced and keep the cost',
+    'they were sent with. The price takes precedence over the bundled prices. To apply it to stored calls, run `spoor',
+    'price recompute`.'
   ].join('\n'),
   examples: [
     'price set llama3.1:8b --input 0 --output 0',

@@ -126,7 +126,7 @@ export const update = command({
     search: {
       type: 'string',
       value: 'on|off',
-      about: 'turn full-text search of its traces on or off'
+      about: 'turn full-text search for its traces on or off'
     },
     'usage-tags': {
       type: 'string',

@@ -30,7 +30,11 @@ export default command({
       value: 'CMD',
       about: 'run this shell command when a condition is met, and again when it clears'
     },
-    webhook: { type: 'string', value: 'URL', about: 'POST JSON to this address when --exec would run' },
+    webhook: {
+      type: 'string',
+      value: 'URL',
+      about: 'POST JSON to this address when a condition is met, and again when it clears'
+    },
     every: { type: 'string', value: 'TIME', about: 'the time between checks; 1m by default' },
     once: { type: 'boolean', about: 'check once, for cron; the exit code is 1 if a condition is met' },
     state: { type: 'string', value: 'FILE', about: 'remember reported conditions in this file across runs' },

@@ -124,7 +124,7 @@ export function traceLines(detail: DetailedTrace, { columns, hasTexts }: TraceLi
     ...failureLines(detail),
     ...(hasTexts ? traceTexts(trace) : []),
     ...(spans.length === 0 ? [['The trace has no steps.']] : [heading!, ...tree]),
-    ...(leftOut === undefined ? [] : [[`${counted(leftOut, 'more step')} were not stored.`]]),
+    ...(leftOut === undefined ? [] : [[`${counted(leftOut, 'more step')} could not be stored.`]]),
     ...scoreLines(scores, columns)
   ]
 }

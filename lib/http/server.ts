@@ -114,7 +114,7 @@ export class HttpServer {
     this.#large = largeBodies(this.#arrival.waitMs)
     options.metrics.watch(
       'spoor_unread_bytes',
-      'Bytes of responses that clients have not received yet, and of their requests.',
+      'Bytes of responses that clients have not received yet, and of requests waiting behind them.',
       () => this.#unsent.bytes
     )
     options.metrics.watch(

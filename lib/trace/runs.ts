@@ -11,7 +11,7 @@ type SpanKind = (typeof SPAN_KINDS)[number]
 
 /**
  * Kinds of the spans that make a trace a run. Embeddings and rerankings are model calls too. `chain` and `custom` are
- * missing, because spans of any program can have these kinds.
+ * not listed, because spans of any program can have these kinds.
  */
 export const RUN_KINDS: readonly string[] = [
   'llm',

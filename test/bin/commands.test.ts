@@ -217,7 +217,7 @@ t.test('migrate --distributed lists the obstacles, and changes nothing', async t
     return
   }
   const said = await runHere(['migrate', '--distributed'], env)
-  t.match(said, { code: 1, out: /does not have Citus(?:.|\n)*traces .*, 32 shards\n *spans .*, beside traces/ })
+  t.match(said, { code: 1, out: /does not have Citus(?:.|\n)*traces .*, 32 shards\n *spans .*, colocated with traces/ })
   t.match(await runHere(['migrate', '--distributed', '--apply'], env), { code: 1, out: '', err: /does not have Citus/ })
 })
 

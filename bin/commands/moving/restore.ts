@@ -30,11 +30,11 @@ export default command({
     }
   },
   details: [
-    'FILE is a file from `spoor backup`, or - for stdin. A file is first read to the end, and rejected if it is',
+    'FILE is a file from `spoor backup`, or - for stdin. The file is first read to the end, and rejected if it is',
     'incomplete. The backup is restored into the configured database; an embedded database is created if necessary.',
     'Every trace is validated as in an import, then read back and compared with the SHA-256 in the backup. Keys,',
-    'passwords and memberships are restored last. Keys keep working if KEY_DIGEST_SECRET is the secret with which they',
-    'were created.',
+    'passwords and memberships are restored last. Keys keep working if KEY_DIGEST_SECRET is the secret that they',
+    'were created with.',
     '',
     'To continue an interrupted restore, run it again. With --into, accounts and projects get new ids, existing users',
     "are kept, and none of the backup's slugs may already be in use.",

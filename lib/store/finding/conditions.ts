@@ -12,7 +12,7 @@ export interface NumberRange {
   readonly max?: number | undefined
 }
 
-/** All must hold for the same step. */
+/** All conditions must match the same step. */
 export interface StepConditions {
   readonly name?: string | undefined
   readonly kind?: string | undefined

@@ -31,7 +31,7 @@ export async function beginRestore(
   return { backup, into, accounts, projects, users }
 }
 
-/** A project of a backup, and the account and users that replace its own here. */
+/** A project in a backup, and the account and users that replace the project's own in this database. */
 export interface FittedProject {
   readonly project: BackupProject
   readonly accountId: number

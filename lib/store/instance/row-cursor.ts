@@ -4,7 +4,7 @@ import type { Column } from '../../rows/columns.ts'
 import { MAX_NAME, MAX_TAG, MAX_TAGS, MAX_TEXT } from '../../schema/input.ts'
 import { FIRST_MS, PAST_LAST_MS, timestampOf } from '../../trace/timestamp.ts'
 
-/** A page is not what a backup contains. The message completes the sentence "the page …". */
+/** Thrown for a page that no backup can contain. The message completes the sentence "the page …". */
 export class PageFault extends Error {
   override readonly name = 'PageFault'
 }

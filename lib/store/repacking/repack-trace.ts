@@ -239,5 +239,5 @@ async function writeShared(
       input_bytes = case when ${inputSpanId}::bytea is null then input_bytes else octet_length(input::text) end,
       output_bytes = case when ${outputSpanId}::bytea is null then output_bytes else octet_length(output::text) end
     where project_id = ${projectId} and seq = ${seq}`
-  if (count !== 1) throw new Error(`only ${count} traces were found for sharing their texts`)
+  if (count !== 1) throw new Error(`found ${count} traces instead of one to share texts`)
 }

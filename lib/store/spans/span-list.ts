@@ -72,7 +72,7 @@ export const SLOWEST_ORDER: Order = { ...TRACES, name: 'spans:slowest' }
 /** Limits on the work for a page of the slowest spans. */
 const SLOWEST_BOUNDS: WalkBounds = { traces: 50_000, ms: 1000 }
 
-/** A span down to which a trace's spans are left out. */
+/** The last span to skip. Spans that precede it in its trace's list are skipped too. */
 interface Skipped {
   readonly traceId: string
   readonly startedAt: string

@@ -133,7 +133,7 @@ t.test('a trace is shown with its facts, the failed step first, and texts on req
     /^✗ step 1 +agent +1 ms +3 +0{15}1$/,
     /^├─ ✗ step 2 +tool +2 ms +0{15}2$/,
     /^└─ step 3 +tool +3 ms +\$0\.50 +0{15}3$/,
-    '2 more steps were not stored.'
+    '2 more steps could not be stored.'
   ])
   const texts = shown(detailOf(spans, { input: 'question' }), true)
   t.ok(texts.join('\n').includes('input\n  question\n'))
