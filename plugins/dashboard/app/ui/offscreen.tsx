@@ -77,7 +77,7 @@ function watch(element: HTMLElement, tell: Tell): () => void {
 /** Blocks near the viewport that are not rendered yet, with their heights in px. */
 const waiting = new Map<Element, number>()
 /** Height in px of the blocks that one frame renders, so that no frame takes long. */
-const FRAME_PX = 1600
+const FRAME_PX = 1000
 
 function look(entries: readonly IntersectionObserverEntry[]): void {
   const isRendering = waiting.size > 0
