@@ -57,13 +57,13 @@ export class Spoor {
     },
     save: () => {
       const failed = this.#outbox.saveAll()
-      if (failed > 0)
-        this.#settings.onProblem(`traces lost: ${failed}; the process ends, and they could not be kept on disk`)
+      if (failed > 0) this.#settings.onProblem(`traces lost: ${failed}; they could not be kept on disk`)
     },
     sendBriefly: async (timeoutMs: number) => {
       // A process that ends before the first check's timer fires still sends what earlier processes left.
       await this.#lookFirst()
-      const { kept } = await this.#outbox.flush({ timeoutMs }, true)
+      // The number has no limit, because the spool is emptied in batches, each taken as the last one is sent.
+      const { kept } = await this.#outbox.flush({ timeoutMs }, true, Number.POSITIVE_INFINITY)
       if (kept > 0) this.#outbox.interrupt()
       return kept === 0
     },

@@ -135,13 +135,13 @@ export class Outbox {
 
   /**
    * Sends waiting deliveries and returns the overall outcome. If `untilFailure` is true, does not wait for an
-   * unreachable service.
+   * unreachable service. Waits for deliveries up to number `last`.
    */
-  async flush(options?: FlushOptions, untilFailure = false): Promise<Flushed> {
+  async flush(options?: FlushOptions, untilFailure = false, last = this.#newest): Promise<Flushed> {
     if (this.#unsettled.size > 0 && !this.isStopped) {
       const { timeoutMs = FLUSH_MS } = options ?? {}
       for (const delivery of this.#unsettled) delivery.notBefore = 0
-      const settled = this.flushes.wait(this.#newest, timeoutMs, untilFailure)
+      const settled = this.flushes.wait(last, timeoutMs, untilFailure)
       this.pump(true)
       await settled
     }
