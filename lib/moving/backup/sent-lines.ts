@@ -1,6 +1,6 @@
 /**
- * The task of a restore's thread: it reads a backup from the chunks that the main thread sends, and sends the lines back
- * (lib/moving/backup/reading-thread.ts).
+ * Implements the thread of a restore: reads a backup from the chunks that the main thread sends, and sends the lines
+ * back (lib/moving/backup/reading-thread.ts).
  */
 import { on } from 'node:events'
 import type { MessagePort } from 'node:worker_threads'
