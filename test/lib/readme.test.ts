@@ -22,7 +22,7 @@ const map = textOf(MAP)
 
 /** The files of lib that are in no subfolder. Every room may import them. */
 const SHARED = 'lib/*.ts'
-const MOST_ARROWS = 140
+const MOST_ARROWS = 141
 const imports = new Map(
   ['bin', 'clients/typescript', 'lib', 'plugins', 'workers'].flatMap(folder =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })

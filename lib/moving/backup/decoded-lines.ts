@@ -3,7 +3,6 @@
  * (lib/moving/backup/reading-thread.ts).
  */
 import { AdminError } from '../../admin-error.ts'
-import type { Allocate } from '../../rows/thread-bytes.ts'
 import { PageFault } from '../../store/instance/row-cursor.ts'
 import { type CopiedTrace, type StoredPage, tracesInPage } from '../../store/instance/stored-page.ts'
 import { decodePage } from './format.ts'
@@ -38,24 +37,8 @@ function decode({ value: { bytes, place } }: PageLine): DecodedPage {
   const page = decodePage(bytes)
   if (page === undefined) throw new AdminError(`the backup is damaged: ${place} is not a page of traces`)
   try {
-    return { page, traces: [...tracesInPage(page, inBlocks())] }
+    return { page, traces: [...tracesInPage(page)] }
   } catch (error) {
     throw error instanceof PageFault ? new AdminError(`the backup is damaged: a page ${error.message}`) : error
-  }
-}
-
-const BLOCK_BYTES = 1024 * 1024
-
-/** Returns an allocator that divides blocks of memory, because moving memory to another thread costs time per block. */
-function inBlocks(): Allocate {
-  let block = new ArrayBuffer(0)
-  let at = 0
-  return size => {
-    if (at + size > block.byteLength) {
-      block = new ArrayBuffer(Math.max(size, BLOCK_BYTES))
-      at = 0
-    }
-    at += size
-    return new Uint8Array(block, at - size, size)
   }
 }

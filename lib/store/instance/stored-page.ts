@@ -61,11 +61,9 @@ export interface CopiedTrace {
   readonly rows: TraceRows
 }
 
-/**
- * Yields the traces of a page, with rows in memory from `allocate`. Throws a PageFault at the first value that no
- * backup contains.
- */
-export function* tracesInPage(page: StoredPage, allocate: Allocate): Generator<CopiedTrace> {
+/** Yields the traces of a page. Throws a PageFault at the first value that no backup contains. */
+export function* tracesInPage(page: StoredPage): Generator<CopiedTrace> {
+  const allocate = inBlocks()
   const traces = new RowCursor(page.traces, PAGE_COLUMNS.traces)
   const packed = new PackedSpans()
   const spans = new OwnedRows(page.spans, PAGE_COLUMNS.spans, row => {
@@ -97,6 +95,22 @@ export function* tracesInPage(page: StoredPage, allocate: Allocate): Generator<C
     }
   }
   if (!spans.isDone || !scores.isDone) throw new PageFault('has rows without a trace')
+}
+
+const BLOCK_BYTES = 1024 * 1024
+
+/** Returns an allocator that divides blocks of memory, because moving memory to another thread costs time per block. */
+function inBlocks(): Allocate {
+  let block = new ArrayBuffer(0)
+  let at = 0
+  return size => {
+    if (at + size > block.byteLength) {
+      block = new ArrayBuffer(Math.max(size, BLOCK_BYTES))
+      at = 0
+    }
+    at += size
+    return new Uint8Array(block, at - size, size)
+  }
 }
 
 const STATUSES: readonly string[] = FIELD_VALUES.status

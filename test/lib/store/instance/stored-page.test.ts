@@ -51,7 +51,7 @@ function pageOf(all: readonly TraceRows[]): StoredPage {
 
 t.test('a copied trace has the rows with which it was recorded', t => {
   const recorded = [rowsOf(), rowsOf({ endedAt: undefined, status: undefined, spans: [] }), rowsOf({ tags: [] })]
-  const copied = [...tracesInPage(pageOf(recorded), Buffer.alloc)]
+  const copied = [...tracesInPage(pageOf(recorded))]
   t.equal(copied.length, 3)
   for (const [i, { rows, ...trace }] of copied.entries()) {
     const { bytes, ...places } = recorded[i]!
@@ -71,7 +71,7 @@ t.test('any byte that is cut off is noticed', t => {
   for (const name of ['traces', 'spans'] as const) {
     for (let length = 0; length < page[name].length; length++) {
       const cut = { ...page, [name]: page[name].subarray(0, length) }
-      t.throws(() => [...tracesInPage(cut, Buffer.alloc)], PageFault)
+      t.throws(() => [...tracesInPage(cut)], PageFault)
     }
   }
   t.end()

@@ -1,0 +1,49 @@
+/**
+ * Implements the thread of a restore: reads a backup from the chunks that the main thread sends, and sends the lines
+ * back (lib/moving/backup/reading-thread.ts).
+ */
+import { on } from 'node:events'
+import type { MessagePort } from 'node:worker_threads'
+import { AdminError } from '../../admin-error.ts'
+import { type DecodedLine, decodeLines } from './decoded-lines.ts'
+import { readBackup } from './read-backup.ts'
+import type { FromThread, ToThread } from './reading-thread.ts'
+
+/** Sends the lines of a backup. Only an AdminError is sent; other errors end the thread. */
+export async function sendLines(port: MessagePort, slug: string | undefined): Promise<void> {
+  const send = (message: FromThread, moved: readonly ArrayBuffer[] = []) => port.postMessage(message, moved)
+  try {
+    for await (const line of decodeLines(readBackup(received(port)), slug)) send(line, memoryOf(line))
+  } catch (error) {
+    if (!(error instanceof AdminError)) throw error
+    send({ fault: error.message })
+  }
+}
+
+const MORE: FromThread = 'more'
+
+/** Yields the chunks that the main thread sends. One more is under way while a chunk is read. */
+async function* received(port: MessagePort): AsyncGenerator<Uint8Array, void, undefined> {
+  const messages = on(port, 'message') as AsyncIterable<[ToThread]>
+  port.postMessage(MORE)
+  port.postMessage(MORE)
+  for await (const [chunk] of messages) {
+    if (chunk === undefined) return
+    yield chunk
+    port.postMessage(MORE)
+  }
+}
+
+/** Returns the memory of a line that only this line uses, to move it instead of copying it. */
+function memoryOf(line: DecodedLine): ArrayBuffer[] {
+  if (line.name === 'trace') return owned([line.value.bytes])
+  if (line.name !== 'rows' || line.value === null) return []
+  const { page, traces } = line.value
+  const rows = new Set(traces.map(trace => trace.rows.bytes.buffer as ArrayBuffer))
+  return [...rows, ...owned([page.traces, page.spans, page.scores])]
+}
+
+const owned = (all: readonly Uint8Array[]): ArrayBuffer[] =>
+  all.flatMap(({ buffer, byteLength }) =>
+    buffer instanceof ArrayBuffer && byteLength > 0 && byteLength === buffer.byteLength ? [buffer] : []
+  )
