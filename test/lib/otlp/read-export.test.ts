@@ -163,7 +163,8 @@ t.test('a large request is divided, with the same result', async t => {
         Array.from(single.traces, ([id, spans]) => [id, inAnyOrder(repeat(spans, copies))])
       )
     })
-    fc.assert(says, runs(3))
+    // A few random requests may all be without a valid span.
+    for (let i = 0; i === 0 || (cut === 0 && i < 100); i++) fc.assert(says, runs(3))
     t.ok(cut > 0, encoding)
   }
 })

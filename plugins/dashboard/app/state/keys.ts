@@ -6,7 +6,9 @@ import { preferences } from './preferences.ts'
 export type KeyCommands = Readonly<Record<string, (event: KeyboardEvent) => void>>
 
 const PAIR_MS = 1000
-let first: { key: string; at: number } | undefined
+/** The latest key, and the key before it, if they can begin a pair. */
+let latest: { key: string; at: number } | undefined
+let previous: typeof latest
 
 function isTyping(target: EventTarget | null): boolean {
   const element = target instanceof Element ? target : null
@@ -31,18 +33,17 @@ export function useOpening(isLoading: boolean): void {
 }
 
 export function useKeys(commands: KeyCommands): void {
-  const latest = useRef(commands)
-  latest.current = commands
+  const current = useRef(commands)
+  current.current = commands
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
       if (event.key !== 'Escape' && !preferences.get().keys) return
       if (opening > 0 || isTyping(event.target)) return
-      const pair = first !== undefined && Date.now() - first.at < PAIR_MS ? `${first.key} ${event.key}` : undefined
-      const command = (pair === undefined ? undefined : latest.current[pair]) ?? latest.current[event.key]
+      const isPair = previous !== undefined && Date.now() - previous.at < PAIR_MS
+      const command = (isPair && current.current[`${previous?.key} ${event.key}`]) || current.current[event.key]
       if (command === undefined) return
       event.preventDefault()
-      first = undefined
       command(event)
     }
     addEventListener('keydown', press)
@@ -50,11 +51,12 @@ export function useKeys(commands: KeyCommands): void {
   }, [])
 }
 
-/** The first key of a pair is recorded after all other handlers of the event have run. */
-addEventListener('keydown', event => {
-  if (event.defaultPrevented || isTyping(event.target)) return
-  const { key } = event
-  setTimeout(() => {
-    first = key === 'g' ? { key, at: Date.now() } : undefined
-  })
-})
+/** Keys are recorded before any other handler runs. A timer would record the first key of a fast pair too late. */
+addEventListener(
+  'keydown',
+  ({ key, target }) => {
+    previous = latest
+    latest = key === 'g' && !isTyping(target) ? { key, at: Date.now() } : undefined
+  },
+  true
+)

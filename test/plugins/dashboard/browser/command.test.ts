@@ -71,6 +71,31 @@ t.test('the command box opens existing places by keyboard, and remembers them un
   )
 })
 
+t.test('pairs of keys work however fast they follow each other, except in a field', async t => {
+  if (!(await hasChromium())) return t.comment(NO_BROWSER)
+  const page = await visit(t, await testService(t))
+  await page.untilText('Traces', 'nav')
+  const type = (keys: string) =>
+    page.evaluate(`for (const key of ${JSON.stringify([...keys])}) {
+      const event = new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true })
+      document.activeElement.dispatchEvent(event)
+    }`)
+  for (const [keys, path] of [
+    ['ge', 'errors'],
+    ['gs', 'sessions'],
+    ['xgu', 'users'],
+    ['ggt', 'traces']
+  ]) {
+    await type(keys!)
+    await page.until(`location.pathname.endsWith('/${path}')`)
+  }
+  await type('gxe')
+  await page.press('/')
+  await page.until("document.activeElement?.getAttribute('role') === 'combobox'")
+  await type('gu')
+  t.match(await page.evaluate('location.pathname'), /\/traces$/, 'neither a key between nor a field makes a pair')
+})
+
 t.test('if people can sign in only at a provider, the page redirects there and back, without a loop', async t => {
   if (!(await hasChromium())) return t.comment(NO_BROWSER)
   const port = await freePort()
