@@ -110,7 +110,7 @@ export async function findPageOf(
   if (page !== undefined) return page
   return refuseField(
     'q',
-    `may match too many traces to sort by ${asked.query.sort}; add from and to, or use rarer words`
+    `may match too many traces to sort by ${asked.query.sort}; add \`from\` and \`to\`, or use rarer words`
   )
 }
 
@@ -136,7 +136,7 @@ const reachedOf = (sort: Sort, { key }: Edge): string | number => (sort === 'new
 export function readSearch(query: TraceSearchQuery & { readonly before?: string }): TraceSearch {
   const { sort = 'newest', tag: tags = [], score = [], environment, from, to, after, before, q } = query
   checkQueryTexts(query)
-  if (after !== undefined && before !== undefined) refuseField('before', 'cannot be combined with after')
+  if (after !== undefined && before !== undefined) refuseField('before', 'cannot be combined with `after`')
   for (const each of tags) checkQueryTexts({ tag: each })
   for (const each of score) checkQueryTexts({ score: each })
   const { status, model, name, sessionId, userId, runsOnly, annotated, errors = false, withoutCost = false } = query

@@ -151,8 +151,11 @@ function describeRepacking({ traces, bytes, afterBytes }: CompactionPlan['repack
 
 function describeElsewhere(elsewhere: readonly string[]): string[] {
   if (elsewhere.length === 0) return []
-  const what = 'are repacked and vacuumed, but neither measured nor rebuilt'
-  return [`The rows of ${elsewhere.join(', ')} are on other servers. They ${what}; use REINDEX there.`]
+  const tables = elsewhere.join(', ')
+  return [
+    `The rows of ${tables} are on other servers. This command repacks and vacuums them, but does not measure or ` +
+      'rebuild them. To rebuild their indexes, run REINDEX on those servers.'
+  ]
 }
 
 /** Says what the rebuild of tables means for servers that are connected. */

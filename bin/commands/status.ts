@@ -55,7 +55,7 @@ function describe(status: InstanceStatus): string {
     facts.push(
       ['schema', `${schema.state}, version ${schema.version} of ${schema.latest}`],
       ['stored', `${counted(totals.traces, 'trace')}, ${counted(totals.spans, 'span')}, ${size(totals.bytes)}`],
-      ['charts', news === 0 ? 'up to date' : `up to date, with ${counted(news, 'change')} pending`],
+      ['charts', news === 0 ? 'current' : `current; totals do not include ${counted(news, 'change')} yet`],
       ['backup', status.lastBackupAt === null ? 'none by `spoor backup`' : relativeTime(status.lastBackupAt)],
       ['dashboard', `${counted(people.users, 'user')}, ${counted(people.sessions, 'session')}`]
     )

@@ -48,7 +48,7 @@ export function readTraceQuery(query: TraceListQuery): TraceQuery {
   for (const name of NEWEST_ONLY) {
     if (sort !== 'newest' && query[name] !== undefined) refuseField(name, `cannot be combined with sort=${sort}`)
   }
-  if (after !== undefined && before !== undefined) refuseField('before', 'cannot be combined with after')
+  if (after !== undefined && before !== undefined) refuseField('before', 'cannot be combined with `after`')
   return {
     ...query,
     environment: environment?.toLowerCase(),
