@@ -40,8 +40,8 @@ export const TraceListQuery = Type.Object(
       })
     ),
     limit: Type.Optional(limitUpTo(200)),
-    after: text('Returns the page after the one with this nextCursor. Requires the same `sort`.'),
-    before: text('Returns the page before the one with this prevCursor. Requires the same `sort`.')
+    after: text('The nextCursor of the previous page. Requires the same `sort`.'),
+    before: text('The prevCursor of the following page. Requires the same `sort`.')
   },
   { additionalProperties: false }
 )
@@ -54,7 +54,7 @@ export const ScoreListQuery = Type.Object(
     from: time('The inclusive lower bound of createdAt.'),
     to: time('The inclusive upper bound of createdAt.'),
     limit: Type.Optional(limitUpTo(500)),
-    after: text('Returns the page after the one with this nextCursor, with older scores.')
+    after: text('The nextCursor of the previous page.')
   },
   { additionalProperties: false }
 )

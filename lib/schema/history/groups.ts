@@ -11,9 +11,7 @@ const text = (description: string) => Type.Optional(Type.String({ minLength: 1, 
 const groupLimit = Type.Optional(
   Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'The maximum number of items per page.' })
 )
-const nextPage = Type.Optional(
-  Type.String({ minLength: 1, description: 'Returns the page after the one with this nextCursor.' })
-)
+const nextPage = Type.Optional(Type.String({ minLength: 1, description: 'The nextCursor of the previous page.' }))
 
 export const SessionListQuery = closed({
   prefix: text('The beginning of the session id. A session with exactly this id comes first.'),

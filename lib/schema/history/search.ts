@@ -68,7 +68,7 @@ export const TraceSearchQuery = Type.Object(
     to: time('The inclusive upper bound of startedAt.'),
     sort: listed.sort,
     limit: listed.limit,
-    after: text('Returns the page after the one with this nextCursor. Requires the same `sort`.')
+    after: text('The nextCursor of the previous page. Requires the same `sort`.')
   },
   { additionalProperties: false }
 )

@@ -71,7 +71,7 @@ export const SpanListQuery = closed({
     })
   ),
   limit: limit('The maximum number of spans per page. The default is 20 with `texts=true`.'),
-  after: text('Returns the page after the one with this nextCursor. Requires the same `sort`.')
+  after: text('The nextCursor of the previous page. Requires the same `sort`.')
 })
 export type SpanListQuery = Static<typeof SpanListQuery>
 
@@ -132,7 +132,7 @@ export const FailureListQuery = closed({
   from: time(`The inclusive lower bound of the trace's startedAt. The default is ${FAILURE_DAYS} days before \`to\`.`),
   to: time("The inclusive upper bound of the trace's startedAt. The default is now."),
   limit: limit('The maximum number of groups.'),
-  after: text('Groups the failures that the request with this nextCursor did not reach. Requires the same period.')
+  after: text('The nextCursor of an earlier response for the same period. Groups the failures that it did not reach.')
 })
 export type FailureListQuery = Static<typeof FailureListQuery>
 
