@@ -178,13 +178,16 @@ export function readSearch(query: TraceSearchQuery & { readonly before?: string 
 function refuseCosts({ sort, minCostUsd, maxCostUsd }: TraceSearchQuery): void {
   const others = { minCostUsd, maxCostUsd, 'sort=costliest': sort === 'costliest' || undefined }
   const [other] = Object.entries(others).find(([, value]) => value !== undefined) ?? []
-  if (other !== undefined) refuseField('withoutCost', `cannot be combined with ${other}`)
+  if (other !== undefined) refuseField('withoutCost', `cannot be combined with \`${other}\``)
 }
 
 function readStep({ step, stepKind, stepStatus, error }: TraceSearchQuery): StepConditions | undefined {
   if ([step, stepKind, stepStatus, error].every(each => each === undefined)) return undefined
   if (error !== undefined && stepStatus !== undefined && stepStatus !== 'error') {
-    refuseField('error', `cannot be combined with stepStatus=${stepStatus}, because only failed steps have an error`)
+    refuseField(
+      'error',
+      `cannot be combined with \`stepStatus=${stepStatus}\`, because only failed steps have an error`
+    )
   }
   return {
     name: step,

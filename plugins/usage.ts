@@ -163,8 +163,8 @@ function readUsageQuery(query: UsageQuery): UsageAsked {
   const { environment, name, model, tag, userId, sessionId, sort, stepKind } = query
   const given = { environment: environment?.toLowerCase(), name, model, tag, userId, sessionId }
   const filters = Object.values(given).some(value => value !== undefined) ? given : undefined
-  if (stepKind !== undefined && split?.field !== 'step') refuseField('stepKind', 'requires by=step')
-  if (query.scores === true && split?.field === 'step') refuseField('scores', 'cannot be combined with by=step')
+  if (stepKind !== undefined && split?.field !== 'step') refuseField('stepKind', 'requires `by=step`')
+  if (query.scores === true && split?.field === 'step') refuseField('scores', 'cannot be combined with `by=step`')
   const asked = { from, to, interval, split, limit, sort, stepKind, filters }
   const rows = countIntervals(asked) * (split === undefined ? 1 : limit + 1)
   if (rows > MOST_ROWS) {

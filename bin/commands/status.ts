@@ -21,8 +21,8 @@ export default command({
     quiet: { type: 'boolean', short: 'q', about: 'print only problems, if any; for cron' }
   },
   details: [
-    "The exit code is 1 if there is a problem, for cron or a monitor. It is also a problem if this database's server",
-    'is not running or not ready, or if another program responds at its address.'
+    "The exit code is 1 if there is a problem, for cron or a monitor. Problems include that this database's server is",
+    'not running or not ready, and that another program responds at its address.'
   ].join('\n'),
   examples: ['status', 'status --json', 'status --no-server', 'status --quiet'],
   async run({ flags, env, print }) {

@@ -629,10 +629,10 @@ t.test("an invalid query is rejected with the parameter's name", async t => {
     'environment=a%20b': /^environment: /,
     'sort=speed': /^sort: /,
     'stepKind=step&by=step': /^stepKind: /,
-    'scores=true&by=step': /^scores: cannot be combined with by=step$/,
+    'scores=true&by=step': /^scores: cannot be combined with `by=step`$/,
     'scores=1': /^scores: /,
-    'stepKind=tool': /^stepKind: requires by=step$/,
-    'stepKind=tool&by=model': /^stepKind: requires by=step$/
+    'stepKind=tool': /^stepKind: requires `by=step`$/,
+    'stepKind=tool&by=model': /^stepKind: requires `by=step`$/
   }
   for (const [query, message] of Object.entries(wrong)) {
     const answer = await call('GET', `/api/v1/usage?${query}`)
