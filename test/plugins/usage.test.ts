@@ -618,7 +618,7 @@ t.test("an invalid query is rejected with the parameter's name", async t => {
     'from=yesterday': /^from: /,
     'to=2026-01-01': /^to: /,
     'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z': /^to: must be later than `from`$/,
-    'from=9999-01-01T00:00:00Z': /^to: is required if from is in the future$/,
+    'from=9999-01-01T00:00:00Z': /^to: is required if `from` is in the future$/,
     'from=2001-01-01T00:00:00Z&to=2026-01-01T00:00:00Z': /^from: must be at most 3660 days before `to`$/,
     'status=error': /^status: unknown parameter; the parameters are from, to, environment, /,
     'model=': /^model: /,

@@ -274,7 +274,7 @@ t.test("an invalid query is rejected with the parameter's name", async t => {
     'offset=-721': /^offset: /,
     'offset=x': /^offset: /,
     'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z': /^to: must be later than `from`$/,
-    'from=9999-01-01T00:00:00Z': /^to: is required if from is in the future$/,
+    'from=9999-01-01T00:00:00Z': /^to: is required if `from` is in the future$/,
     'from=2001-01-01T00:00:00Z&to=2026-01-01T00:00:00Z': /^from: must be at most 3660 days before `to`$/,
     'from=yesterday': /^from: /,
     'env=a%20b': /^env: /,
