@@ -177,7 +177,7 @@ export class Metrics {
 
   /** Adds metrics of pending writes, whose values are read at every collection. */
   watchPending(read: () => PendingWrites): void {
-    this.watch('spoor_pending_writes', 'Writes accepted but not yet answered.', () => read().requests)
+    this.watch('spoor_pending_writes', 'Writes accepted but not yet acknowledged.', () => read().requests)
     this.watch('spoor_pending_write_bytes', 'Bytes in the bodies of these writes.', () => read().bytes)
   }
 

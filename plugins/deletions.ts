@@ -28,7 +28,7 @@ export default function deletions(app: App): void {
     summary: "Delete a user's or session's traces, or a list of traces",
     description:
       'Deletes up to 1,000 traces per request, along with all their spans and scores. Repeat the same request until ' +
-      '`remaining` is 0; repeating it is always safe. With dryRun, the traces are only counted.',
+      '`remaining` is 0; repeating it is always safe. With `dryRun`, the traces are only counted.',
     body: DeletionBody,
     takesBody: true,
     maxBodyBytes: MAX_BODY_BYTES,

@@ -11,7 +11,7 @@ export default function project(app: App): void {
     path: '/api/v1/key',
     operation: 'getKey',
     access: 'key',
-    summary: 'Describe the calling key',
+    summary: "Describe the request's API key",
     replies: { 200: KeyDescription },
     async handler({ key }) {
       const { keyId, projectId, scopes, expiresAt, lastUsedAt, environment } = key

@@ -81,8 +81,8 @@ export default function scores(app: App): void {
     access: 'traces:read',
     summary: "List a project's scores",
     description:
-      `Newest first. With an environment, a call examines at most ${MAX_EXAMINED} scores: pages may be short or ` +
-      'empty before the last, so continue until nextCursor is null.',
+      `Newest first. If \`environment\` is set, a call examines at most ${MAX_EXAMINED} scores. Any page before the ` +
+      'last may therefore be short or empty, so continue until nextCursor is null.',
     query: ScoreListQuery,
     replies: { 200: ScoreList },
     handler: request => answerScoreList(app, request.key.projectId, request.query, request)

@@ -110,7 +110,7 @@ export async function findPageOf(
   if (page !== undefined) return page
   return refuseField(
     'q',
-    `may match too many traces to sort by ${asked.query.sort}; add from and to, or use rarer words`
+    `may match too many traces to sort by ${asked.query.sort}; add \`from\` and \`to\`, or use rarer words`
   )
 }
 
@@ -136,7 +136,7 @@ const reachedOf = (sort: Sort, { key }: Edge): string | number => (sort === 'new
 export function readSearch(query: TraceSearchQuery & { readonly before?: string }): TraceSearch {
   const { sort = 'newest', tag: tags = [], score = [], environment, from, to, after, before, q } = query
   checkQueryTexts(query)
-  if (after !== undefined && before !== undefined) refuseField('before', 'cannot be combined with after')
+  if (after !== undefined && before !== undefined) refuseField('before', 'cannot be combined with `after`')
   for (const each of tags) checkQueryTexts({ tag: each })
   for (const each of score) checkQueryTexts({ score: each })
   const { status, model, name, sessionId, userId, runsOnly, annotated, errors = false, withoutCost = false } = query
@@ -178,13 +178,16 @@ export function readSearch(query: TraceSearchQuery & { readonly before?: string 
 function refuseCosts({ sort, minCostUsd, maxCostUsd }: TraceSearchQuery): void {
   const others = { minCostUsd, maxCostUsd, 'sort=costliest': sort === 'costliest' || undefined }
   const [other] = Object.entries(others).find(([, value]) => value !== undefined) ?? []
-  if (other !== undefined) refuseField('withoutCost', `cannot be combined with ${other}`)
+  if (other !== undefined) refuseField('withoutCost', `cannot be combined with \`${other}\``)
 }
 
 function readStep({ step, stepKind, stepStatus, error }: TraceSearchQuery): StepConditions | undefined {
   if ([step, stepKind, stepStatus, error].every(each => each === undefined)) return undefined
   if (error !== undefined && stepStatus !== undefined && stepStatus !== 'error') {
-    refuseField('error', `cannot be combined with stepStatus=${stepStatus}, because only failed steps have an error`)
+    refuseField(
+      'error',
+      `cannot be combined with \`stepStatus=${stepStatus}\`, because only failed steps have an error`
+    )
   }
   return {
     name: step,

@@ -33,9 +33,9 @@ export default function spans(app: App): void {
     access: 'traces:read',
     summary: 'List spans across traces',
     description:
-      'Lists spans of the newest traces first and, within a trace, the newest spans first, unless sort=slowest. ' +
+      'Lists spans of the newest traces first and, within a trace, the newest spans first, unless `sort=slowest`. ' +
       'Filters combine with AND. A request examines up to 5,000 traces, and stops after 300 ms, so any page may be ' +
-      "short or empty: continue until nextCursor is null. Without texts=true, only the sizes of a span's texts are " +
+      "short or empty: continue until nextCursor is null. Without `texts=true`, only the sizes of a span's texts are " +
       'returned.',
     query: SpanListQuery,
     replies: { 200: SpanList },
@@ -116,7 +116,7 @@ export function readSpanQuery(query: SpanListQuery): SpanQuery {
   const { texts = false, limit, traceId, after, kind, name, status, model, minDurationMs, withoutCost, sort } = query
   checkQueryTexts(query)
   if (texts && limit !== undefined && limit > MOST_WITH_TEXTS) {
-    refuseField('limit', `must be at most ${MOST_WITH_TEXTS} with texts=true`)
+    refuseField('limit', `must be at most ${MOST_WITH_TEXTS} with \`texts=true\``)
   }
   return {
     ...{ kind, name, status, model, minDurationMs, texts, sort },

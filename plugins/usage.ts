@@ -157,14 +157,14 @@ function readUsageQuery(query: UsageQuery): UsageAsked {
   const to = msOf('to', query.to) ?? Date.now()
   const from = msOf('from', query.from) ?? Math.max(YEAR_1, nextWhole(to, interval) - USUAL_MS)
   if (to <= from) {
-    refuseField('to', query.to === undefined ? 'is required if from is in the future' : 'must be later than from')
+    refuseField('to', query.to === undefined ? 'is required if `from` is in the future' : 'must be later than `from`')
   }
-  if (to - from > MOST_DAYS * STEPS.day) refuseField('from', `must be at most ${MOST_DAYS} days before to`)
+  if (to - from > MOST_DAYS * STEPS.day) refuseField('from', `must be at most ${MOST_DAYS} days before \`to\``)
   const { environment, name, model, tag, userId, sessionId, sort, stepKind } = query
   const given = { environment: environment?.toLowerCase(), name, model, tag, userId, sessionId }
   const filters = Object.values(given).some(value => value !== undefined) ? given : undefined
-  if (stepKind !== undefined && split?.field !== 'step') refuseField('stepKind', 'requires by=step')
-  if (query.scores === true && split?.field === 'step') refuseField('scores', 'cannot be combined with by=step')
+  if (stepKind !== undefined && split?.field !== 'step') refuseField('stepKind', 'requires `by=step`')
+  if (query.scores === true && split?.field === 'step') refuseField('scores', 'cannot be combined with `by=step`')
   const asked = { from, to, interval, split, limit, sort, stepKind, filters }
   const rows = countIntervals(asked) * (split === undefined ? 1 : limit + 1)
   if (rows > MOST_ROWS) {

@@ -28,8 +28,8 @@ export default command({
     'rebuilt only if no server is connected, or with --rebuild-tables. Requests then wait. A request that waits longer',
     'than the server allows gets 503 (reads) or 429 (writes), and can be sent again.',
     '',
-    'A rebuild needs free disk space for a copy. If the command is interrupted, everything remains usable, and',
-    'finished steps are kept. Run it again to continue.'
+    'Rebuilding an index or table requires free disk space for a copy of it. If the command is interrupted, everything',
+    'remains usable, and finished steps are kept. Run it again to continue.'
   ].join('\n'),
   examples: ['compact', 'compact --apply', 'compact --apply --rebuild-tables --json'],
   async run({ flags, env, print, progress }) {
@@ -151,8 +151,11 @@ function describeRepacking({ traces, bytes, afterBytes }: CompactionPlan['repack
 
 function describeElsewhere(elsewhere: readonly string[]): string[] {
   if (elsewhere.length === 0) return []
-  const what = 'are repacked and vacuumed, but neither measured nor rebuilt'
-  return [`The rows of ${elsewhere.join(', ')} are on other servers. They ${what}; use REINDEX there.`]
+  const tables = elsewhere.join(', ')
+  return [
+    `The rows of ${tables} are on other servers. This command repacks and vacuums them, but does not measure or ` +
+      'rebuild them. To rebuild their indexes, run REINDEX on those servers.'
+  ]
 }
 
 /** Says what the rebuild of tables means for servers that are connected. */

@@ -10,7 +10,7 @@ export default command({
   summary: 'Check that your PostgreSQL works with spoor',
   details: [
     'Checks the version, poolers, encoding, privileges, settings, connections, TLS, clocks and pg_dump of the database',
-    'at DATABASE_URL, before or after the first start. Each failed check says how to fix the problem. Nothing is',
+    'at DATABASE_URL, before or after a server first starts. Each failed check says how to fix the problem. Nothing is',
     'changed. The exit code is 1 if a check fails; warnings do not count.'
   ].join('\n'),
   examples: ['doctor', 'doctor --json'],

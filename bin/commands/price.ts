@@ -22,12 +22,12 @@ export const set = command({
     'cache-read': {
       type: 'string',
       value: 'USD',
-      about: 'price per million input tokens read from a cache; --input by default'
+      about: 'price per million input tokens read from a cache; the --input price by default'
     },
     'cache-write': {
       type: 'string',
       value: 'USD',
-      about: 'price per million input tokens written to a cache; --input by default'
+      about: 'price per million input tokens written to a cache; the --input price by default'
     },
     from: {
       type: 'string',

@@ -29,11 +29,11 @@ const RECOVERY_PATIENCE_MS = 500
 export default command({
   summary: 'Start the server, with an embedded PostgreSQL unless DATABASE_URL is set',
   details: [
-    "Prints the server's address to stdout. The first start also prints a key and a dashboard sign-in link; later",
-    'starts print a link only on a terminal. The log goes to stderr, one line per request (JSON, or text on a',
-    'terminal). After Ctrl-C or SIGTERM, the server finishes the requests in flight and stops; a second signal stops',
-    'it immediately. After SIGTERM, for SHUTDOWN_GRACE (3s), /readyz returns 503 and each response closes its',
-    'connection, so that clients reconnect elsewhere.'
+    "Prints the server's address to stdout. The first time it starts, the server also prints a key and a dashboard",
+    'sign-in link; after that, it prints a link only on a terminal. The log goes to stderr, one line per request',
+    '(JSON, or text on a terminal). After Ctrl-C or SIGTERM, the server finishes the requests in flight and',
+    'stops; a second signal stops it immediately. After SIGTERM, for SHUTDOWN_GRACE (3s), /readyz returns 503 and each',
+    'response closes its connection, so that clients reconnect elsewhere.'
   ].join('\n'),
   examples: ['serve', 'serve --json 2>spoor.log'],
   async run(call) {

@@ -21,8 +21,8 @@ export default command({
     quiet: { type: 'boolean', short: 'q', about: 'print only problems, if any; for cron' }
   },
   details: [
-    "The exit code is 1 if there is a problem, for cron or a monitor. It is also a problem if this database's server",
-    'is not running or not ready, or if another program responds at its address.'
+    "The exit code is 1 if there is a problem, for cron or a monitor. Problems include that this database's server is",
+    'not running or not ready, and that another program responds at its address.'
   ].join('\n'),
   examples: ['status', 'status --json', 'status --no-server', 'status --quiet'],
   async run({ flags, env, print }) {
@@ -55,7 +55,7 @@ function describe(status: InstanceStatus): string {
     facts.push(
       ['schema', `${schema.state}, version ${schema.version} of ${schema.latest}`],
       ['stored', `${counted(totals.traces, 'trace')}, ${counted(totals.spans, 'span')}, ${size(totals.bytes)}`],
-      ['charts', news === 0 ? 'up to date' : `up to date, with ${counted(news, 'change')} pending`],
+      ['charts', news === 0 ? 'current' : `current; totals do not include ${counted(news, 'change')} yet`],
       ['backup', status.lastBackupAt === null ? 'none by `spoor backup`' : relativeTime(status.lastBackupAt)],
       ['dashboard', `${counted(people.users, 'user')}, ${counted(people.sessions, 'session')}`]
     )

@@ -16,7 +16,7 @@ const EVERY_MS = 60_000
 const SHORTEST_EVERY_MS = 5000
 
 export default command({
-  summary: 'Watch errors, cost, latency, tokens, scores or silence, and report when a limit is crossed',
+  summary: 'Watch errors, cost, latency, tokens, scores and missing traces, and report when a limit is crossed',
   flags: {
     when: {
       type: 'string',

@@ -25,7 +25,7 @@ export class Screen {
     this.#write = write
   }
 
-  /** Writes lines at once. */
+  /** Writes lines immediately. */
   async write(lines: readonly Line[]): Promise<void> {
     if (lines.length > 0) await this.#write(this.#render(lines))
   }

@@ -43,8 +43,8 @@ export function parseCondition(given: string): Condition {
   const measure = measureOf(of, scoreName, limit)
   const value = readLimit(measure, limit) ?? refuse(`the limit must be ${limitForm(of)}, not ${limit}`)
   if (of === 'silence') {
-    if (window !== undefined) refuse('silence does not accept a period: write `silence > 10m`')
-    if (!operator.startsWith('>')) refuse('silence can only be compared with >: write `silence > 10m`')
+    if (window !== undefined) refuse('`silence` does not accept a period: write `silence > 10m`')
+    if (!operator.startsWith('>')) refuse('`silence` can only be compared with >: write `silence > 10m`')
     if (value < SHORTEST_MS) refuse('the limit must be at least 1m')
   }
   const windowMs = of === 'silence' ? value : readDuration(window ?? '')

@@ -60,9 +60,9 @@ export interface TraceDetail {
 
 export interface TraceList {
   traces: readonly TraceSummary[]
-  /** The value of `after` for the next page. Null on the last page. */
+  /** To get the next page, pass this value as `after`. Null on the last page. */
   nextCursor: string | null
-  /** The value of `before` for the previous page. Null on the first page. */
+  /** To get the previous page, pass this value as `before`. Null on the first page. */
   prevCursor: string | null
   /** The limit in effect. */
   pageSize: number
@@ -70,7 +70,7 @@ export interface TraceList {
 
 export interface ScoreList {
   scores: readonly Score[]
-  /** The value of `after` for the next page. Null on the last page. */
+  /** To get the next page, pass this value as `after`. Null on the last page. */
   nextCursor: string | null
   /** The limit in effect. */
   pageSize: number
@@ -334,23 +334,23 @@ export interface TraceListQuery {
   tag?: string | undefined
   /** The trace's environment, converted to lower case. `unassigned` selects traces without an environment. */
   environment?: string | undefined
-  /** The exact session id. Requires sort=newest. */
+  /** The exact session id. Requires `sort=newest`. */
   sessionId?: string | undefined
-  /** The exact user id. Requires sort=newest. */
+  /** The exact user id. Requires `sort=newest`. */
   userId?: string | undefined
   /** Lists only traces with a model, a cost, or a span of a kind other than `chain` and `custom`. */
   runsOnly?: boolean | undefined
-  /** The inclusive lower bound of startedAt. Requires sort=newest. */
+  /** The inclusive lower bound of startedAt. Requires `sort=newest`. */
   from?: string | undefined
-  /** The inclusive upper bound of startedAt. Requires sort=newest. */
+  /** The inclusive upper bound of startedAt. Requires `sort=newest`. */
   to?: string | undefined
   /** `slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits those without a cost. */
   sort?: 'newest' | 'slowest' | 'costliest' | undefined
   /** The maximum number of items per page. */
   limit?: number | undefined
-  /** The nextCursor from a page with the same sort. Returns the next page. */
+  /** The nextCursor of the previous page. Requires the same `sort`. */
   after?: string | undefined
-  /** The prevCursor from a page with the same sort. Returns the previous page. */
+  /** The prevCursor of the following page. Requires the same `sort`. */
   before?: string | undefined
 }
 
@@ -365,6 +365,6 @@ export interface ScoreListQuery {
   to?: string | undefined
   /** The maximum number of items per page. */
   limit?: number | undefined
-  /** The nextCursor from a page. Returns older scores. */
+  /** The nextCursor of the previous page. */
   after?: string | undefined
 }

@@ -37,7 +37,7 @@ class CopyError extends Error {
 class ConnectionLost extends Error {
   readonly code = 'CONNECTION_CLOSED'
   constructor(cause?: unknown) {
-    super('the connection closed before PostgreSQL answered', { cause })
+    super('the connection closed before PostgreSQL responded', { cause })
   }
 }
 

@@ -151,7 +151,10 @@ export class Pool implements Holder {
     }
     if (this.#canGrow()) void this.#grow()
     else if (this.waiting >= this.#maxWaiting) {
-      throw new PoolError('POOL_FULL', `${this.#maxWaiting} others are waiting for a connection`)
+      throw new PoolError(
+        'POOL_FULL',
+        `too many requests are already waiting for a database connection (${this.#maxWaiting})`
+      )
     }
     return this.#wait(client)
   }

@@ -67,14 +67,14 @@ function readEvaluator(given: unknown, place: string): Evaluator {
     return refuse('an evaluator must be { id, name, dataType, evaluate }')
   const { id, name, dataType, evaluate } = given as Partial<Evaluator>
   if (typeof id !== 'string' || id === '' || id.length > MAX_ID || /\p{Cc}|\p{Cs}/u.test(id)) {
-    return refuse(`id must be 1 to ${MAX_ID} characters, without control characters`)
+    return refuse(`\`id\` must be 1 to ${MAX_ID} characters, without control characters`)
   }
   if (typeof name !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
-    return refuse('name must be 1 to 64 letters, digits, underscores or hyphens')
+    return refuse('`name` must be 1 to 64 letters, digits, underscores or hyphens')
   }
   if (!EVALUATED_TYPES.includes(dataType as EvaluatedType))
-    return refuse(`dataType must be one of ${EVALUATED_TYPES.join(', ')}`)
-  if (typeof evaluate !== 'function') return refuse('evaluate must be a function')
+    return refuse(`\`dataType\` must be one of ${EVALUATED_TYPES.join(', ')}`)
+  if (typeof evaluate !== 'function') return refuse('`evaluate` must be a function')
   return given as Evaluator
 }
 

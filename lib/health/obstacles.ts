@@ -31,7 +31,7 @@ export const isDenial = (error: unknown): boolean =>
   (error as { code?: unknown } | undefined)?.code === SQLSTATE.insufficientPrivilege
 
 /** Describes a missing privilege in PostgreSQL's words, with the remedy. `role` is the DATABASE_URL role. */
-export function describeDenial(error: unknown, role = 'the role of DATABASE_URL'): string {
+export function describeDenial(error: unknown, role = 'the role in DATABASE_URL'): string {
   const message = causeOf(error)
   const [, kind, name] = /^permission denied for (\w+) (\S+)$/.exec(message) ?? []
   if (kind === 'schema') return `${message}: grant usage and create on schema ${name} to ${role}`

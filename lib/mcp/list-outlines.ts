@@ -40,7 +40,7 @@ const tracesOutline: ListOutline = {
   usualLimit: () => 20,
   outline: traceOf,
   about:
-    `${READ_TRACE} Only detail "full" includes provider, endedAt, ingestedAt, input and output tokens, ` +
+    `${READ_TRACE} Only \`detail\` "full" includes provider, endedAt, ingestedAt, input and output tokens, ` +
     'and size in bytes.',
   ifEmpty: 'No traces match.'
 }
@@ -62,7 +62,7 @@ const searchOutline: ListOutline = {
     }
   },
   about:
-    `${READ_TRACE} Only detail "full" includes provider, endedAt, ingestedAt, input and output tokens, size in ` +
+    `${READ_TRACE} Only \`detail\` "full" includes provider, endedAt, ingestedAt, input and output tokens, size in ` +
     'bytes, and score ids.'
 }
 
@@ -118,7 +118,7 @@ const spansOutline: ListOutline = {
     }
   },
   about:
-    'To read a step\'s full texts, call get_trace with its traceId and spanIds. Only detail "full" includes ' +
+    'To read a step\'s full texts, call get_trace with its traceId and spanIds. Only `detail` "full" includes ' +
     'parentSpanId, provider, endedAt, and input and output tokens.'
 }
 
@@ -152,7 +152,7 @@ const errorsOutline: ListOutline = {
     }))
   }),
   about:
-    'To read a failure, call get_trace with the example\'s traceId, and its spanId in spanIds. Only detail "full" ' +
+    'To read a failure, call get_trace with the example\'s traceId, and its spanId in spanIds. Only `detail` "full" ' +
     "includes the examples' full messages."
 }
 
@@ -179,8 +179,8 @@ const usersOutline: ListOutline = {
 const changesOutline: ListOutline = {
   ...tracesOutline,
   name: 'changes',
-  about: `${READ_TRACE} If caughtUp is false, call again with nextCursor as after.`,
-  ifEmpty: 'Nothing has been written since. Call again later with nextCursor as after.'
+  about: `${READ_TRACE} If caughtUp is false, call again with \`after\` set to nextCursor.`,
+  ifEmpty: 'Nothing has been written since. Call again later with `after` set to nextCursor.'
 }
 
 const scoresOutline: ListOutline = {

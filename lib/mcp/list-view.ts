@@ -138,17 +138,17 @@ function noteOf(list: ListOutline, page: Item, shown: number): { note?: string }
   const said = [
     ...(shown < all
       ? [
-          `Only ${shown} of the page's ${all} ${list.member} fit. For the rest, use limit ${shown}, then pass ` +
-            'nextCursor as after.'
+          `Only ${shown} of the page's ${all} ${list.member} fit. For the rest, use \`limit\` ${shown}, then call ` +
+            'again with `after` set to nextCursor.'
         ]
       : []),
     ...(reached != null
       ? [
           `Only traces that started at ${reached} or later were examined, so more may match: call again with ` +
-            'nextCursor as after, or with a narrower from and to.'
+            '`after` set to nextCursor, or narrow the period with `from` and `to`.'
         ]
       : all === 0 && nextCursor != null && caughtUp !== true
-        ? ['More may follow: call again with nextCursor as after.']
+        ? ['More may follow: call again with `after` set to nextCursor.']
         : []),
     ...(all === 0 && hint == null && caughtUp !== false && list.ifEmpty !== undefined ? [list.ifEmpty] : []),
     ...(all > 0 ? [list.about] : [])

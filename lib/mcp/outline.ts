@@ -68,7 +68,9 @@ export const TraceOutline = named('TraceOutline', {
     description: 'The spans as a tree, depth first: each span is followed by its children.'
   }),
   nextAfter: Type.Optional(
-    Type.String({ description: 'The value of `after` for the next part of the tree. Absent if no more spans follow.' })
+    Type.String({
+      description: 'To get the next part of the tree, pass this value as `after`. Absent if no more spans follow.'
+    })
   ),
   scoreCount: Type.Integer({ minimum: 0 })
 })
@@ -320,10 +322,10 @@ function noteOf(
     ...(part === undefined ? [] : [`It contains spans ${part.from + 1} to ${part.to} of ${part.of}, in tree order.`]),
     ...(part?.next === undefined
       ? []
-      : ['To read the next ones, pass the nextAfter value below to get_trace as after.']),
+      : ['To read the next ones, call get_trace with `after` set to the nextAfter value below.']),
     'To read full spans, call get_trace with spanIds; the ids are below.',
-    "To read the trace's own input, output or metadata in parts, call it with field.",
-    ...(isText ? [] : ['To read everything, call it with detail "full".']),
+    "To read the trace's own input, output or metadata in parts, call it with `field`.",
+    ...(isText ? [] : ['To read everything, call it with `detail` "full".']),
     'To read the scores, call get_trace_scores.',
     `Shortened, with a note of how much is missing: ${cut.join('; ')}.`,
     `Left out: ${leftOut.join('; ')}.`
@@ -331,8 +333,8 @@ function noteOf(
 }
 
 const LONGER =
-  `For an outline of up to ${SHOWN_BYTES} bytes, call it with detail "outline"; for only the failed spans, call ` +
-  'list_spans with traceId and status "error".'
+  `For an outline of up to ${SHOWN_BYTES} bytes, call it with \`detail\` "outline"; for only the failed spans, call ` +
+  'list_spans with traceId and `status` "error".'
 
 /** This note comes last, because models that read only the text cannot use the note. */
 const STRUCTURED = 'Clients that read structuredContent have the full trace.'

@@ -144,7 +144,7 @@ async function inMemory(stream: JsonStream): Promise<JsonPieces> {
     if (bytes > MOST_WHOLE) {
       throw new Refusal(
         'invalid_request',
-        `detail: the result exceeds ${MOST_WHOLE} bytes; request the outline, spanIds or field`
+        `detail: the result exceeds ${MOST_WHOLE} bytes; request the outline, \`spanIds\` or \`field\``
       )
     }
     pieces.push(Buffer.from(part, 'latin1'))

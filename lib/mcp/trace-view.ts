@@ -86,11 +86,11 @@ export const traceView: ToolView = {
   options,
   outputs: [TraceOutline, ChosenSpans, TracePart],
   check({ spanIds, field, offset, after, detail }: Options) {
-    if (field === undefined && offset !== undefined) refuseField('offset', 'requires field')
+    if (field === undefined && offset !== undefined) refuseField('offset', 'requires `field`')
     if (after !== undefined && (field !== undefined || spanIds !== undefined || detail === 'full')) {
-      refuseField('after', 'can be used only for an outline, without field or spanIds')
+      refuseField('after', 'can be used only for an outline, without `field` or `spanIds`')
     }
-    if (field !== undefined && spanIds !== undefined) refuseField('field', 'cannot be combined with spanIds')
+    if (field !== undefined && spanIds !== undefined) refuseField('field', 'cannot be combined with `spanIds`')
   },
   isWhole: ({ detail, spanIds, field }: Options) => detail === 'full' && spanIds === undefined && field === undefined,
   show(answer, { detail = 'auto', spanIds, field, offset = 0, after }: Options) {

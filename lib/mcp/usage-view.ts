@@ -63,7 +63,7 @@ function noteOf({ rows, interval }: Reply, shown: number, isShort: boolean): { n
     ...(shown < rows.length
       ? [`This shows the ${which} ${shown} of ${rows.length} rows; for the others, use ${less}.`]
       : []),
-    ...(isShort ? [`Rows contain only ${ESSENTIAL.join(', ')}; detail "full" includes all fields.`] : []),
+    ...(isShort ? [`Rows contain only ${ESSENTIAL.join(', ')}; \`detail\` "full" includes all fields.`] : []),
     ...(rows.length > 0 ? ['Fields that are null or 0 are left out.'] : [])
   ]
   return said.length === 0 ? {} : { note: said.join(' ') }

@@ -128,13 +128,13 @@ export const RequestId = Type.String({ description: 'The value of the X-Request-
 
 export const TraceList = named('TraceList', {
   traces: Type.Array(TraceSummary),
-  nextCursor: nullable(Type.String(), 'The value of `after` for the next page. Null on the last page.'),
-  prevCursor: nullable(Type.String(), 'The value of `before` for the previous page. Null on the first page.'),
+  nextCursor: nullable(Type.String(), 'To get the next page, pass this value as `after`. Null on the last page.'),
+  prevCursor: nullable(Type.String(), 'To get the previous page, pass this value as `before`. Null on the first page.'),
   pageSize: count('The limit in effect.')
 })
 export const ChangeList = named('ChangeList', {
   traces: Type.Array(TraceSummary),
-  nextCursor: Type.String({ description: 'The value of `after` for the next page, or for the next sync.' }),
+  nextCursor: Type.String({ description: 'To get the next page, or to sync later, pass this value as `after`.' }),
   caughtUp: Type.Boolean({ description: 'Whether the page reaches the last committed write.' }),
   pageSize: count('The limit in effect.')
 })
@@ -177,7 +177,7 @@ export const ScoreDeleted = named('ScoreDeleted', { ok: Type.Boolean(), traceId:
 export const TraceScoreList = named('TraceScoreList', { traceId: ShownTraceId, scores: Type.Array(ScoreOutput) })
 export const ScoreList = named('ScoreList', {
   scores: Type.Array(ScoreOutput),
-  nextCursor: nullable(Type.String(), 'The value of `after` for the next page. Null on the last page.'),
+  nextCursor: nullable(Type.String(), 'To get the next page, pass this value as `after`. Null on the last page.'),
   pageSize: count('The limit in effect.')
 })
 

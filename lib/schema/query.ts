@@ -22,16 +22,16 @@ export const TraceListQuery = Type.Object(
     name: text('The exact name of the trace.'),
     tag: text('A tag that the trace must have.'),
     environment: Type.Optional(Environment),
-    sessionId: text('The exact session id. Requires sort=newest.'),
-    userId: text('The exact user id. Requires sort=newest.'),
+    sessionId: text('The exact session id. Requires `sort=newest`.'),
+    userId: text('The exact user id. Requires `sort=newest`.'),
     runsOnly: Type.Optional(
       Type.Boolean({
         default: false,
         description: 'Lists only traces with a model, a cost, or a span of a kind other than `chain` and `custom`.'
       })
     ),
-    from: time('The inclusive lower bound of startedAt. Requires sort=newest.'),
-    to: time('The inclusive upper bound of startedAt. Requires sort=newest.'),
+    from: time('The inclusive lower bound of startedAt. Requires `sort=newest`.'),
+    to: time('The inclusive upper bound of startedAt. Requires `sort=newest`.'),
     sort: Type.Optional(
       Type.Enum(['newest', 'slowest', 'costliest'], {
         default: 'newest',
@@ -40,8 +40,8 @@ export const TraceListQuery = Type.Object(
       })
     ),
     limit: Type.Optional(limitUpTo(200)),
-    after: text('The nextCursor from a page with the same sort. Returns the next page.'),
-    before: text('The prevCursor from a page with the same sort. Returns the previous page.')
+    after: text('The nextCursor of the previous page. Requires the same `sort`.'),
+    before: text('The prevCursor of the following page. Requires the same `sort`.')
   },
   { additionalProperties: false }
 )
@@ -54,7 +54,7 @@ export const ScoreListQuery = Type.Object(
     from: time('The inclusive lower bound of createdAt.'),
     to: time('The inclusive upper bound of createdAt.'),
     limit: Type.Optional(limitUpTo(500)),
-    after: text('The nextCursor from a page. Returns older scores.')
+    after: text('The nextCursor of the previous page.')
   },
   { additionalProperties: false }
 )

@@ -36,7 +36,7 @@ export function faultOfDefinition(definition: ScoreDefinition): readonly [field:
     if (minimum !== null) return ['minimum', 'must be absent unless dataType is numeric']
     if (maximum !== null) return ['maximum', 'must be absent unless dataType is numeric']
   }
-  if (minimum !== null && maximum !== null && minimum >= maximum) return ['maximum', 'must be greater than minimum']
+  if (minimum !== null && maximum !== null && minimum >= maximum) return ['maximum', 'must be greater than `minimum`']
   if (dataType !== 'categorical') {
     return categories.length === 0 ? undefined : ['categories', 'must be absent unless dataType is categorical']
   }

@@ -54,12 +54,12 @@ export function readTimeQuery({ range, from, to, offset }: TimeQuery, usual: Ran
     const period = periodOf(range ?? usual, now, offset)
     return { from: period.from, to: now, period }
   }
-  if (range !== undefined) refuseField('range', 'cannot be combined with from and to')
+  if (range !== undefined) refuseField('range', 'cannot be combined with `from` and `to`')
   const end = read('to', to) ?? now
   const begin = read('from', from) ?? Math.max(YEAR_1, end - RANGES[usual])
   if (end <= begin)
-    refuseField('to', to === undefined ? 'is required if from is in the future' : 'must be later than from')
-  if (end - begin > MOST_DAYS * STEPS.day) refuseField('from', `must be at most ${MOST_DAYS} days before to`)
+    refuseField('to', to === undefined ? 'is required if `from` is in the future' : 'must be later than `from`')
+  if (end - begin > MOST_DAYS * STEPS.day) refuseField('from', `must be at most ${MOST_DAYS} days before \`to\``)
   return { from: begin, to: end, period: periodBetween(begin, end, offset) }
 }
 

@@ -144,7 +144,7 @@ const ALONE = {
 /** Reads the `ids` parameter, which cannot be combined with other parameters. Throws `invalid_request`. */
 function readIds(text: string, others: Omit<PageQuery, 'ids'>): string[] {
   const [other] = Object.keys(others)
-  if (other !== undefined) refuseField(other, 'cannot be combined with ids')
+  if (other !== undefined) refuseField(other, 'cannot be combined with `ids`')
   const ids = text.split(',')
   if (ids.length > MOST_IDS) refuseField('ids', `must be at most ${MOST_IDS}`)
   if (!ids.every(id => ID.test(id))) refuseField('ids', 'must be ids of 32 hexadecimal characters, separated by commas')

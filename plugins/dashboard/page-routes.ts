@@ -55,9 +55,9 @@ export function readRoute<Q extends TObject = typeof NO_QUERY>(
 }
 
 /**
- * Discards cached permissions after a request, so that users see their own changes at once; the database's notification
- * may arrive after the response. Anonymous requests discard nothing, because a flood of such requests would slow down
- * other users.
+ * Discards cached permissions after a request, so that users see their own changes immediately; the database's
+ * notification may arrive after the response. Anonymous requests discard nothing, because a flood of such requests
+ * would slow down other users.
  */
 function thenForget<Q>(app: App, handler: Handler<Q>): Handler<Q> {
   return async request => {

@@ -56,7 +56,7 @@ export default function sessionPages(app: App): void {
   const { sql } = app
   const ranked = (field: RankedQuery['field'], sort: GroupSort, request: RequestOf<Static<typeof GroupListQuery>>) => {
     const { project, query } = request
-    if (query.after !== undefined) refuseField('after', `cannot be combined with sort=${sort}`)
+    if (query.after !== undefined) refuseField('after', `cannot be combined with \`sort=${sort}\``)
     const { prefix, environment } = askedOf(query)
     const asked = { field, sort, prefix, environment, from: query.range && beginOf(query.range), limit: GROUPS_SHOWN }
     return app.largeReads.run(project.id, () => sql.read(each => rankGroups(each, project.id, asked), request), {

@@ -79,7 +79,7 @@ export default function trace(app: App, noteView: NoteView): void {
       const { traceId, spanId } = request
       const { id } = request.project
       const span = await sql.readOf(id, (each, names) => readSpan(each, id, traceId, spanId, names), request)
-      const body = new JsonText(found(span, 'span on this trace'))
+      const body = new JsonText(found(span, 'span in this trace'))
       await noteView(request)
       return { body }
     }

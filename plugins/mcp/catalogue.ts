@@ -31,7 +31,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'recordTrace',
     title: 'Record a trace',
     description:
-      'Stores one run with its spans. Use it after a run has finished, with trace.endedAt; without endedAt the trace ' +
+      'Stores one run with its spans. Use it after a run has finished, with trace.endedAt; without it, the trace ' +
       'stays running until it is ended over HTTP. Generate the ids yourself: 32 random hexadecimal digits for the ' +
       'trace, 16 for each span; do not reuse the ids in the examples. Sending the same trace again is safe ' +
       '(duplicate: true); different content with the same id is rejected as trace_id_conflict. A trace cannot be ' +
@@ -58,8 +58,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
       'Answers "what ran lately": traces, newest, slowest or costliest first, filtered by status, name, model, tag, ' +
       'environment, session, user or time (filters combine with AND). With runsOnly, omits traces without a model, ' +
       'agent, tool or retriever call. For failures, scores, words or cost limits, call search_traces; for one run, ' +
-      'get_trace. Pass nextCursor as after for the next page. If nothing is found, hint lists the nearest existing ' +
-      'values.',
+      'get_trace. For the next page, call again with `after` set to nextCursor. If nothing is found, `hint` lists ' +
+      'the nearest existing values.',
     annotations: READS,
     examples: [
       { status: 'error', limit: 20 },
@@ -73,11 +73,11 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'searchTraces',
     title: 'Search traces',
     description:
-      'Answers "which runs have X": a failed step (step, stepKind, error), any failure (errors), scores, words ' +
-      "(q), duration, cost or tokens, with every filter of list_traces and any sort. Returns each run's first error " +
-      '(that of the matching step, if it failed) and the beginning of its input and output; call get_trace for one ' +
-      'run. If nothing is found, hint lists the nearest existing values. If reached is set, call again with ' +
-      'nextCursor as after.',
+      'Answers "which runs have X": a failed step (`step`, `stepKind`, `error`), any failure (`errors`), scores, ' +
+      "words (`q`), duration, cost or tokens, with every filter of list_traces and any sort. Returns each run's " +
+      'first error (that of the matching step, if it failed) and the beginning of its input and output; call ' +
+      'get_trace for one run. If nothing is found, `hint` lists the nearest existing values. If `reached` is set, ' +
+      'call again with `after` set to nextCursor.',
     annotations: READS,
     examples: [
       { errors: true, userId: 'customer-7', limit: 5 },
@@ -92,9 +92,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Read a trace',
     description:
       'Answers "what happened in this run": one trace with its spans and scores. A long trace is returned as an ' +
-      'outline: its span tree with shortened contents and a note. To read more, call again: with spanIds for full ' +
-      "spans, with field for parts of the trace's own input, output or metadata, or with after for the next part of " +
-      'a long tree. Use detail "full" only if you need everything.',
+      'outline: its span tree with shortened contents and a note. To read more, call again: with `spanIds` for full ' +
+      "spans, with `field` for parts of the trace's own input, output or metadata, or with `after` for the next part " +
+      'of a long tree. Use `detail` "full" only if you need everything.',
     annotations: READS,
     examples: [
       { traceId: TRACE_ID },
@@ -109,8 +109,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'List scores',
     description:
       'Answers "how were runs rated": scores of all traces, newest first, filtered by name, environment or time. ' +
-      "For traces with a low score, call search_traces; for one trace's scores, get_trace_scores. With an " +
-      'environment, any page may be short or empty: continue until nextCursor is null.',
+      "For traces with a low score, call search_traces; for one trace's scores, get_trace_scores. If " +
+      '`environment` is set, any page may be short or empty: continue until nextCursor is null.',
     annotations: READS,
     examples: [{ name: 'helpfulness', limit: 20 }],
     view: LIST_VIEWS.scores
@@ -130,12 +130,12 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listSpans',
     title: 'List steps',
     description:
-      'Answers "which steps": failed tool calls or slow model calls (sort slowest) across traces, newest ' +
-      "first, filtered by kind, name, status, model, minimum duration, or the trace's traceId, traceName, tag, user, " +
-      'session, environment or time. Returns why a step failed and the sizes of its texts; texts adds the beginning ' +
-      'of each, and get_trace with spanIds returns them in full. For grouped failures, call list_errors. A page may ' +
-      'be short or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest ' +
-      'existing values.',
+      'Answers "which steps": failed tool calls or slow model calls (`sort` "slowest") across traces, newest first, ' +
+      "filtered by kind, name, status, model, minimum duration, or the trace's traceId, traceName, tag, user, " +
+      'session, environment or time. Returns why a step failed and the sizes of its texts; `texts` adds the ' +
+      'beginning of each, and get_trace with `spanIds` returns them in full. For grouped failures, call list_errors. ' +
+      'A page may be short or empty: continue until nextCursor is null. If nothing is found, `hint` lists the ' +
+      'nearest existing values.',
     annotations: READS,
     examples: [
       { kind: 'tool', status: 'error', limit: 10 },
@@ -148,12 +148,12 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listErrors',
     title: 'Group failures',
     description:
-      'Answers "what fails", "which tool failed most" (steps, with kind tool), "since when": failed steps grouped by ' +
-      'name, error type and message (ids, paths, times and numbers are ignored), with count, traces, first and last ' +
-      "time, and an example to read with get_trace, filtered by the trace's tag, user, session, traceName or " +
-      'environment. Without times, it covers the last 7 days. If complete is false, narrow the times or pass ' +
-      'nextCursor as after. passedOn counts steps that failed because a step inside them did. For individual ' +
-      'failures, call list_spans with status error.',
+      'Answers "what fails", "which tool failed most" (`steps`, with `kind` "tool"), "since when": failed steps ' +
+      'grouped by name, error type and message (ids, paths, times and numbers are ignored), with count, traces, ' +
+      "first and last time, and an example to read with get_trace, filtered by the trace's tag, user, session, " +
+      'traceName or environment. Without `from` and `to`, it covers the last 7 days. If `complete` is false, narrow ' +
+      'the period or call again with `after` set to nextCursor. passedOn counts steps that failed because a step ' +
+      'inside them did. For individual failures, call list_spans with `status` "error".',
     annotations: READS,
     examples: [{ limit: 20 }, { kind: 'tool', from: '2026-11-21T00:00:00Z' }, { tag: 'prompt:v13' }],
     view: LIST_VIEWS.errors
@@ -164,8 +164,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'List sessions',
     description:
       'Answers "which conversations": sessions, newest first by their last trace, with traces, errors, tokens and ' +
-      "cost, filtered by userId or id prefix. For one session's traces, call search_traces with sessionId. " +
-      'A page may be short or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest ' +
+      "cost, filtered by userId or id prefix. For one session's traces, call search_traces with sessionId. A page " +
+      'may be short or empty: continue until nextCursor is null. If nothing is found, `hint` lists the nearest ' +
       'existing values.',
     annotations: READS,
     examples: [{ limit: 10 }, { userId: 'customer-7', limit: 5 }, { prefix: 'chat-' }],
@@ -177,8 +177,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'List users',
     description:
       'Answers "which users": users, newest first by their last trace, with traces, errors, tokens and cost for ' +
-      'whole days (UTC), filtered by environment or id prefix. To rank users by cost or errors, call get_usage by ' +
-      "user; for one user's sessions, list_sessions. If nothing is found, hint lists the nearest existing values.",
+      'whole days (UTC), filtered by environment or id prefix. To rank users by cost or errors, call get_usage with ' +
+      '`by` "user"; for one user\'s sessions, list_sessions. If nothing is found, `hint` lists the nearest existing ' +
+      'values.',
     annotations: READS,
     examples: [{ limit: 10 }, { prefix: 'customer-' }, { from: '2026-11-21T00:00:00Z', environment: 'production' }],
     view: LIST_VIEWS.users
@@ -189,8 +190,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'List changes',
     description:
       'Answers "what was written since": the traces that were recorded or changed since a cursor, in their current ' +
-      'state, whenever they started. Start with after "now", save nextCursor, and pass it as after in a later call. ' +
-      'Without after, the list starts with all stored traces. For the newest traces, call list_traces.',
+      'state, whenever they started. To start, set `after` to "now"; in each later call, set it to the last ' +
+      'nextCursor. Without `after`, the list starts with all stored traces. For the newest traces, call list_traces.',
     annotations: READS,
     examples: [{ after: 'now' }],
     view: LIST_VIEWS.changes
@@ -209,13 +210,13 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'getUsage',
     title: 'Sum traces over time',
     description:
-      'Answers "what did it cost", "why did it double" (interval day), "which prompt or user costs most", "which ' +
-      'calls have no price" (withoutCost), "which tool fails most" (by step, stepKind tool, sort errors): sums of ' +
-      'traces, errors, tokens, cost and durations (p50, p95), in total and by model, name, environment, user, step ' +
-      'or tag:KEY, by hour or day, for all traces or those with a tag, user, session, name, model or environment. To ' +
-      'compare two prompts, split by tag:prompt, or filter by each tag. Without times, it covers the last 7 days. ' +
-      'For the traces themselves, call search_traces. With scores, each group includes its mean scores. If nothing ' +
-      'is found, hint lists existing values.',
+      'Answers "what did it cost", "why did it double" (`interval` "day"), "which prompt or user costs most", "which ' +
+      'calls have no price" (`withoutCost`), "which tool fails most" (`by` "step", `stepKind` "tool", `sort` ' +
+      '"errors"): sums of traces, errors, tokens, cost and durations (p50, p95), in total and by model, name, ' +
+      'environment, user, step or tag:KEY, by hour or day, for all traces or those with a tag, user, session, name, ' +
+      'model or environment. To compare two prompts, set `by` to "tag:prompt", or filter by each tag. Without `from` ' +
+      'and `to`, it covers the last 7 days. For the traces themselves, call search_traces. With `scores`, each group ' +
+      'includes its mean scores. If nothing is found, `hint` lists existing values.',
     annotations: READS,
     examples: [
       { by: 'model' },

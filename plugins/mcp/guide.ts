@@ -13,7 +13,7 @@ export const RECIPES: readonly Recipe[] = [
   {
     question: 'Which tool failed most today?',
     calls: [['list_errors', { kind: 'tool', from: '<midnight>' }]],
-    next: 'steps counts failures per tool; read an example with get_trace.'
+    next: '`steps` counts failures per tool; read an example with get_trace.'
   },
   {
     question: "Why did a user's last session fail?",
@@ -21,7 +21,7 @@ export const RECIPES: readonly Recipe[] = [
       ['list_sessions', { userId: '<user>', limit: 1 }],
       ['search_traces', { sessionId: '<session>', errors: true }]
     ],
-    next: 'firstError shows why; to read the texts, call get_trace with its spanId in spanIds.'
+    next: 'firstError shows why; to read the texts, call get_trace with its spanId in `spanIds`.'
   },
   {
     question: 'Why did the cost double on one day?',
@@ -45,7 +45,7 @@ export const RECIPES: readonly Recipe[] = [
   {
     question: 'Where does a phrase occur?',
     calls: [['search_traces', { q: '"delivery address"' }]],
-    next: 'excerpt and moreExcerpts show where; if search is off, the error explains how to turn it on.'
+    next: '`excerpt` and `moreExcerpts` show where; if search is off, the error explains how to turn it on.'
   },
   {
     question: 'How do two versions of a prompt compare (tags prompt:v12, prompt:v13)?',
@@ -54,7 +54,7 @@ export const RECIPES: readonly Recipe[] = [
       ['get_usage', { by: 'model', tag: 'prompt:v13', from: '<the same>' }],
       ['list_errors', { tag: 'prompt:v13', from: '<the same>' }]
     ],
-    next: 'repeat the last two for prompt:v12. Without from, only the last 7 days are included.'
+    next: 'repeat the last two for prompt:v12. Without `from`, only the last 7 days are included.'
   },
   {
     question: 'Which calls have no price?',
@@ -100,7 +100,8 @@ export function guideOf(tools: readonly Tool[]): Resource {
     '- Times are ISO 8601 with a zone, such as 2026-11-21T00:00:00Z. Without times, list_errors and get_usage cover',
     '  the last 7 days, as shown by `from` and `to`; the other tools cover all times.',
     '- Lists and totals are outlines without null fields; `note` says what else is left out. For more items, raise',
-    '  `limit`; for all fields, use `detail` "full". For the next page, pass `nextCursor` as `after` until it is null.',
+    '  `limit`; for all fields, use `detail` "full". For the next page, call again with `after` set to `nextCursor`,',
+    '  until `nextCursor` is null.',
     '- A long trace is returned as an outline of its steps. To read some in full, call get_trace with `spanIds`.',
     ...(recipes.length === 0
       ? []

@@ -68,7 +68,7 @@ export default function mcp(app: App): void {
     path: PATH,
     access: 'public',
     guard,
-    summary: 'Check whether a browser page can call MCP',
+    summary: 'Answer a CORS preflight request for the MCP endpoint',
     replies: {},
     handler: answerPreflight
   })

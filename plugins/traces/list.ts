@@ -46,9 +46,9 @@ export function readTraceQuery(query: TraceListQuery): TraceQuery {
   const { sort = 'newest', environment, from, to, after, before } = query
   checkQueryTexts(query)
   for (const name of NEWEST_ONLY) {
-    if (sort !== 'newest' && query[name] !== undefined) refuseField(name, `cannot be combined with sort=${sort}`)
+    if (sort !== 'newest' && query[name] !== undefined) refuseField(name, `cannot be combined with \`sort=${sort}\``)
   }
-  if (after !== undefined && before !== undefined) refuseField('before', 'cannot be combined with after')
+  if (after !== undefined && before !== undefined) refuseField('before', 'cannot be combined with `after`')
   return {
     ...query,
     environment: environment?.toLowerCase(),

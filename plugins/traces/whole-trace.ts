@@ -1,4 +1,4 @@
-/** Reads a whole trace for a response: a small trace at once, a large trace when it is the project's turn. */
+/** Reads a whole trace for a response: a small trace immediately, a large trace when it is the project's turn. */
 import type { App } from '../../lib/app.ts'
 import type { Client } from '../../lib/database/pooled/cancellation.ts'
 import { found } from '../../lib/http/refuse.ts'

@@ -198,7 +198,7 @@ t.test('refusals are one line on stderr', async t => {
       1,
       /the slug default is already used by another project here: choose another/
     ],
-    [['restore', '--project', 'none', file], 2, /the backup has no project "none": it has default/],
+    [['restore', '--project', 'none', file], 2, /the backup has no project "none": it contains default/],
     [['restore', '--project', 'default', '--into', file], 2, /--into and --project cannot be combined/],
     [['restore', '--project', 'default', '--as', 'No Slug', file], 2, /the slug must be .* with --as$/m],
     [['restore', '--as', 'other', file], 2, /--as and --account need --project/]

@@ -195,7 +195,7 @@ t.test('both modes find the same steps, failures, sums, sessions and words', asy
     [['usage', '--by', 'weekday'], 2, /by: /],
     [['usage', '--interval', 'week'], 2, /--interval must be one of hour, day, none/],
     [['usage', '--sort', 'speed'], 2, /--sort must be one of traces, errors, cost, tokens, duration/],
-    [['usage', '--step-kind', 'tool'], 2, /stepKind: requires by=step/],
+    [['usage', '--step-kind', 'tool'], 2, /stepKind: requires `by=step`/],
     [['usage', '--step-kind', 'tools'], 2, /--step-kind must be one of/],
     [['session', 'show'], 2, /SESSION is missing/],
     [['trace', 'search', '--score', 'good'], 2, /score: /],
@@ -203,7 +203,7 @@ t.test('both modes find the same steps, failures, sums, sessions and words', asy
     [['trace', 'search', '--annotated', 'true'], 2, /--annotated must be one of yes, no/],
     [['trace', 'search', '--min-cost', '-1'], 2, /--min-cost must be 0 or more/],
     [['trace', 'search', '...'], 2, /q: must contain a letter or a digit/],
-    [['trace', 'search', '--no-cost', '--min-cost', '1'], 2, /withoutCost: cannot be combined with minCostUsd/]
+    [['trace', 'search', '--no-cost', '--min-cost', '1'], 2, /withoutCost: cannot be combined with `minCostUsd`/]
   ]
   for (const [args, code, message] of wrong) {
     t.match(await runHere(args, env), { code, out: '', err: message }, args.join(' '))

@@ -617,9 +617,9 @@ t.test("an invalid query is rejected with the parameter's name", async t => {
     'limit=x': /^limit: /,
     'from=yesterday': /^from: /,
     'to=2026-01-01': /^to: /,
-    'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z': /^to: must be later than from$/,
-    'from=9999-01-01T00:00:00Z': /^to: is required if from is in the future$/,
-    'from=2001-01-01T00:00:00Z&to=2026-01-01T00:00:00Z': /^from: must be at most 3660 days before to$/,
+    'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z': /^to: must be later than `from`$/,
+    'from=9999-01-01T00:00:00Z': /^to: is required if `from` is in the future$/,
+    'from=2001-01-01T00:00:00Z&to=2026-01-01T00:00:00Z': /^from: must be at most 3660 days before `to`$/,
     'status=error': /^status: unknown parameter; the parameters are from, to, environment, /,
     'model=': /^model: /,
     'tag=%00': /^tag: /,
@@ -629,10 +629,10 @@ t.test("an invalid query is rejected with the parameter's name", async t => {
     'environment=a%20b': /^environment: /,
     'sort=speed': /^sort: /,
     'stepKind=step&by=step': /^stepKind: /,
-    'scores=true&by=step': /^scores: cannot be combined with by=step$/,
+    'scores=true&by=step': /^scores: cannot be combined with `by=step`$/,
     'scores=1': /^scores: /,
-    'stepKind=tool': /^stepKind: requires by=step$/,
-    'stepKind=tool&by=model': /^stepKind: requires by=step$/
+    'stepKind=tool': /^stepKind: requires `by=step`$/,
+    'stepKind=tool&by=model': /^stepKind: requires `by=step`$/
   }
   for (const [query, message] of Object.entries(wrong)) {
     const answer = await call('GET', `/api/v1/usage?${query}`)

@@ -125,7 +125,7 @@ for (const most of [5, 10]) {
       const env = { ...configurationFor({ ...database, target }), PORT: '2' }
       t.match(
         (await runHere(['status', '--json'], env)).out,
-        new RegExp(`The role of DATABASE_URL allows ${most} connections, .*DATABASE_CONNECTIONS`)
+        new RegExp(`The role in DATABASE_URL allows ${most} connections, .*DATABASE_CONNECTIONS`)
       )
     }
   )

@@ -29,7 +29,7 @@ export default command({
     since: {
       type: 'string',
       value: 'TIME|CURSOR',
-      about: 'only traces that started at this time or later; with a cursor, only traces written since then'
+      about: 'only traces that started at this time or later; with a cursor, only traces written after it'
     },
     'cursor-file': {
       type: 'string',

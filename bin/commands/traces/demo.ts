@@ -115,7 +115,7 @@ function describe(address: string, keyUsed: string, traces: readonly RecordedDem
     '',
     table(['TRACE', 'NAME', 'STATUS', 'SCORES'], rows, ''),
     '',
-    `See them at ${address}/app (\`spoor user link owner\` creates a sign-in link for the first user)`,
+    `View them at ${address}/app (\`spoor user link owner\` creates a sign-in link for the first user)`,
     '',
     'To read them, use a key with the scope traces:read:',
     '',

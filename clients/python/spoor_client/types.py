@@ -88,9 +88,9 @@ class TraceSummary(TypedDict):
 class TraceList(TypedDict):
     traces: list[TraceSummary]
     nextCursor: Union[str, None]
-    """The value of `after` for the next page. Null on the last page."""
+    """To get the next page, pass this value as `after`. Null on the last page."""
     prevCursor: Union[str, None]
-    """The value of `before` for the previous page. Null on the first page."""
+    """To get the previous page, pass this value as `before`. Null on the first page."""
     pageSize: int
     """The limit in effect."""
 
@@ -198,7 +198,7 @@ class TraceDetail(TypedDict):
 class ScoreList(TypedDict):
     scores: list[Score]
     nextCursor: Union[str, None]
-    """The value of `after` for the next page. Null on the last page."""
+    """To get the next page, pass this value as `after`. Null on the last page."""
     pageSize: int
     """The limit in effect."""
 

@@ -92,5 +92,5 @@ function shuffle<T>(items: readonly T[]): T[] {
 }
 
 function refuse(name: string, values: readonly string[]): never {
-  throw new ConfigError(`${name} of DATABASE_URL must be one of ${values.join(', ')}`)
+  throw new ConfigError(`${name} in DATABASE_URL must be one of ${values.join(', ')}`)
 }

@@ -138,5 +138,5 @@ function readNamed(name: string, file: string): Buffer {
 }
 
 function refuse(name: string, rule: string): never {
-  throw new ConfigError(`${name} of DATABASE_URL ${rule}`)
+  throw new ConfigError(`${name} in DATABASE_URL ${rule}`)
 }

@@ -16,7 +16,7 @@ export function codingAgent(run: DemoRun, scene: Scene): RunOutcome {
   const model = run.random() < 0.7 ? MODELS.sonnet : MODELS.opus
   const root = run.open('coding-agent', 'agent', { task, maxSteps: steps })
   const messages: DemoMessage[] = [
-    { role: 'system', content: 'You change a repository with tools. Read before you edit, and run the tests after.' },
+    { role: 'system', content: 'You edit a repository using tools. Read before you edit, then run the tests.' },
     { role: 'user', content: task }
   ]
   const stops = run.random() < 0.22

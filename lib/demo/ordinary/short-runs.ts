@@ -244,7 +244,7 @@ export function translateBlurb(run: DemoRun, scene: Scene): RunOutcome {
   const [blurb, translated] = choose(BLURBS, run.random)
   const model = scene.isExpensive ? MODELS.opus : choose([MODELS.mini, MODELS.sonnet, MODELS.small], run.random)
   const messages: DemoMessage[] = [
-    { role: 'system', content: 'Translate the blurb. Keep its rhythm, and at most 300 characters.' },
+    { role: 'system', content: 'Translate the blurb. Keep its rhythm, and use at most 300 characters.' },
     { role: 'user', content: blurb }
   ]
   const root = run.open('translate-blurb', 'chain', blurb)

@@ -49,7 +49,7 @@ export function supportCase(random: Random): SupportCase {
         found: { order, status: 'in_transit', carrier, lastScan: { town, daysAgo: days - 1 }, items: [title] },
         answer:
           `Your order **${order}** left us ${days + 2} days ago and was last scanned by ${carrier} in ${town}. ` +
-          `That is longer than usual, so I have opened an inquiry. If the parcel has not arrived in three days, ` +
+          `That is longer than usual, so I have asked them to trace it. If the parcel has not arrived in three days, ` +
           'we will send the book again free of charge.'
       }),
       () => ({
@@ -88,7 +88,7 @@ export function supportCase(random: Random): SupportCase {
         question: `The voucher code SPRING${days} is rejected at checkout for ${order}. It should be valid.`,
         found: { code: `SPRING${days}`, valid: true, minimum: 25, basket: price },
         answer:
-          `The voucher is valid, but only for baskets of at least €25, and yours is at €${price.toFixed(2)}. ` +
+          `The voucher is valid, but only for baskets of at least €25, and yours comes to €${price.toFixed(2)}. ` +
           `If you add another book, the code will work.`
       })
     ],
@@ -102,12 +102,12 @@ export const FOLLOW_UPS = [
     "I've sent the confirmation to the email address on your account."
   ],
   [
-    'That does not help me, I have been waiting for two weeks!',
+    "That doesn't help me. I've been waiting for two weeks!",
     'I understand that this is frustrating. I have escalated the case to a colleague, who will write to you today.'
   ],
   [
     'And can you change the delivery address?',
-    'Yes. The parcel has not been handed over yet, so I changed the address to the one you gave.'
+    'Yes. The parcel has not left our warehouse yet, so I have changed the address to the one you gave.'
   ],
   ['Is gift wrapping possible?', 'It is, for €2.50. I have added gift wrapping and a card to your order.'],
   ['ok thank you', 'You are welcome. Enjoy your book!']
@@ -173,7 +173,7 @@ export const FILES = [
 
 export const TASKS = [
   'Round refunds half away from zero, and add tests for negative amounts.',
-  'Orders that are cancelled twice must not send two mails. Find the cause and fix it.',
+  'Cancelling an order twice must not send two emails. Find the cause and fix it.',
   'Make the search ignore accents: "Krüger" should find "Kruger" as well.',
   'Move voucher validation out of the route handler, without changing its behaviour.'
 ] as const

@@ -32,8 +32,8 @@ const PENDING = '-restoring'
 export function chooseProject(head: Head, { slug, as = slug }: ProjectChoice): ChosenProject {
   const project = head.projects.find(each => each.slug === slug)
   if (project === undefined) {
-    const slugs = head.projects.map(each => each.slug).join(', ')
-    throw new InputError(`the backup has no project ${JSON.stringify(slug)}: it has ${slugs === '' ? 'none' : slugs}`)
+    const slugs = head.projects.map(each => each.slug).join(', ') || 'no projects'
+    throw new InputError(`the backup has no project ${JSON.stringify(slug)}: it contains ${slugs}`)
   }
   const account = head.accounts.find(({ id }) => id === project.accountId)
   if (account === undefined) throw new AdminError(`the backup is damaged: the account of ${slug} is missing`)

@@ -11,9 +11,7 @@ const text = (description: string) => Type.Optional(Type.String({ minLength: 1, 
 const groupLimit = Type.Optional(
   Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'The maximum number of items per page.' })
 )
-const nextPage = Type.Optional(
-  Type.String({ minLength: 1, description: 'The nextCursor from a page. Returns the next page.' })
-)
+const nextPage = Type.Optional(Type.String({ minLength: 1, description: 'The nextCursor of the previous page.' }))
 
 export const SessionListQuery = closed({
   prefix: text('The beginning of the session id. A session with exactly this id comes first.'),
@@ -66,7 +64,7 @@ const costUsd = nullable(Type.Number({ minimum: 0 }), 'The total cost. Null if n
 const tokens = { inputTokens: Count, outputTokens: Count }
 const startOf = (what: string, selected = '') =>
   Type.String({ ...DateTime, description: `When the ${what} trace${selected} started.` })
-const cursor = nullable(Type.String(), 'The value of `after` for the next page. Null on the last page.')
+const cursor = nullable(Type.String(), 'To get the next page, pass this value as `after`. Null on the last page.')
 const pageSize = Type.Integer({ minimum: 0, description: 'The limit in effect.' })
 const errorCount = Type.Integer({ minimum: 0, description: 'The number of traces with status `error`.' })
 

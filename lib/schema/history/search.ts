@@ -41,7 +41,9 @@ export const TraceSearchQuery = Type.Object(
     sessionId: text('The exact session id.'),
     userId: text('The exact user id.'),
     runsOnly: listed.runsOnly,
-    step: text('The exact name of a step (span). step, stepKind, stepStatus and error must all match the same step.'),
+    step: text(
+      'The exact name of a step (span). `step`, `stepKind`, `stepStatus` and `error` must all match the same step.'
+    ),
     stepKind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: 'The kind of the step.' })),
     stepStatus: Type.Optional(Type.Enum([...STATUSES], { description: 'The status of the step.' })),
     error: words("The type of a failed step's error, such as `TimeoutError`, or words from its type and message."),
@@ -66,7 +68,7 @@ export const TraceSearchQuery = Type.Object(
     to: time('The inclusive upper bound of startedAt.'),
     sort: listed.sort,
     limit: listed.limit,
-    after: text('The nextCursor from a page with the same sort. Returns the next page.')
+    after: text('The nextCursor of the previous page. Requires the same `sort`.')
   },
   { additionalProperties: false }
 )
@@ -143,7 +145,7 @@ export const TraceSearchPage = named('TraceSearchPage', {
   traces: Type.Array(FoundTrace),
   nextCursor: nullable(
     Type.String(),
-    'The value of `after` for the next page. Even a short or empty page may have one. Null on the last page.'
+    'To get the next page, pass this value as `after`. Even a short or empty page may have one. Null on the last page.'
   ),
   pageSize: Type.Integer({ minimum: 0, description: 'The limit in effect.' }),
   examined: Type.Integer({

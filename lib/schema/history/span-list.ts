@@ -59,17 +59,19 @@ export const SpanListQuery = closed({
     Type.Boolean({
       default: false,
       description:
-        'If true, lists only spans with no known cost. With kind=llm, these are calls to models without a price.'
+        'If true, lists only spans with no known cost. With `kind=llm`, these are calls to models without a price.'
     })
   ),
   texts: Type.Optional(
     Type.Boolean({
       default: false,
-      description: `Adds input, output, attributes and events to each span. limit is then at most ${MOST_WITH_TEXTS}.`
+      description:
+        'Adds the input, output, attributes and events of each span. ' +
+        `\`limit\` must then be at most ${MOST_WITH_TEXTS}.`
     })
   ),
-  limit: limit('The maximum number of spans per page. The default is 20 with texts=true.'),
-  after: text('The nextCursor from a page with the same sort. Returns the next page.')
+  limit: limit('The maximum number of spans per page. The default is 20 with `texts=true`.'),
+  after: text('The nextCursor of the previous page. Requires the same `sort`.')
 })
 export type SpanListQuery = Static<typeof SpanListQuery>
 
@@ -111,7 +113,7 @@ export const SpanList = named('SpanList', {
   spans: Type.Array(ListedSpan),
   nextCursor: nullable(
     Type.String(),
-    'The value of `after` for the next page. Null on the last page. A page with a cursor may be short or empty.'
+    'To get the next page, pass this value as `after`. Null on the last page. Any earlier page may be short or empty.'
   ),
   reached: Reached,
   hint: Hint,
@@ -130,9 +132,7 @@ export const FailureListQuery = closed({
   from: time(`The inclusive lower bound of the trace's startedAt. The default is ${FAILURE_DAYS} days before \`to\`.`),
   to: time("The inclusive upper bound of the trace's startedAt. The default is now."),
   limit: limit('The maximum number of groups.'),
-  after: text(
-    'The nextCursor from a response for the same period. Groups the failures that the earlier request did not reach.'
-  )
+  after: text('The nextCursor of an earlier response for the same period. Groups the failures that it did not reach.')
 })
 export type FailureListQuery = Static<typeof FailureListQuery>
 
@@ -189,7 +189,7 @@ export const FailureList = named('FailureList', {
   reached: Reached,
   nextCursor: nullable(
     Type.String(),
-    'The value of `after` to group the failures that this request did not reach. Null if it is complete.'
+    'To group the failures that this request did not reach, pass this value as `after`. Null if it is complete.'
   ),
   hint: Hint,
   pageSize: Type.Integer({ minimum: 0, description: 'The limit in effect.' })

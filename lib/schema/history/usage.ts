@@ -16,7 +16,7 @@ const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, 
 
 export const UsageQuery = closed({
   from: time(
-    'The inclusive lower bound of startedAt. Defaults to 7 days before `to`. With an interval, defaults to the ' +
+    'The inclusive lower bound of startedAt. Defaults to 7 days before `to`. With an `interval`, defaults to the ' +
       'beginning of the last 7 days or 168 hours, the last of which contains `to`.'
   ),
   to: time('The exclusive upper bound of startedAt. Defaults to now.'),
@@ -115,7 +115,7 @@ export const UsageSums = named('UsageSums', { ...sums, ...scores })
 export type UsageSums = Static<typeof UsageSums>
 
 export const UsageRow = named('UsageRow', {
-  start: nullable(DateTime, 'The start of the hour or day. Null without an interval.'),
+  start: nullable(DateTime, 'The start of the hour or day. Null if `interval` is `none`.'),
   key: nullable(
     Type.String(),
     "The group's value, such as a model or a name. Null for traces without one, and for the row that combines all " +

@@ -1,6 +1,6 @@
 /**
- * Repacks all complete traces at once, for a command. The background round (lib/background/repacking.ts) waits until a
- * trace is calm, and pauses between traces. Here a trace need only be complete: if it changes meanwhile, nothing is
+ * Repacks all complete traces immediately, for a command. The background round (lib/background/repacking.ts) waits
+ * until a trace is calm, and pauses between traces. Here a trace need only be complete: if it changes meanwhile, nothing is
  * written. The walk passes a trace only if the background round would pass it too.
  */
 import type { Sql } from 'postgres'

@@ -43,7 +43,7 @@ export async function readConnectionRoom(sql: Sql): Promise<ConnectionRoom> {
     with own as (
       select rolsuper as super, rolconnlimit as role_most from pg_roles where rolname = current_user
     ), limits (most, set_by) as (
-      select role_most, 'The role of DATABASE_URL' from own where role_most >= 0 and not super
+      select role_most, 'The role in DATABASE_URL' from own where role_most >= 0 and not super
       union all
       select datconnlimit, 'The database' from pg_database, own
       where datname = current_database() and datconnlimit >= 0 and not super

@@ -77,7 +77,7 @@ export default function prices(app: App): void {
       const { id: projectId } = request.project
       const rows = await sql.read(each => readPrices(each, projectId), request)
       const own = rows.find(({ id, projectId: of }) => String(id) === request.params.priceId && of === projectId)
-      const { model, from } = found(own, 'price of this project')
+      const { model, from } = found(own, 'price in this project')
       const entry = entryOf(request, 'price.remove', { model, from })
       await sql.write(each => deletePrices(each, { projectId, model, from }, entry))
       return { body: { ok: true } }

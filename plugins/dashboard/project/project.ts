@@ -36,7 +36,7 @@ export default function projectSettings(app: App): void {
     async handler(request) {
       const { name, search } = readBody(request.payload)
       const { id } = request.project
-      if (name === undefined && search === undefined) refuseField('name', 'is required, or search')
+      if (name === undefined && search === undefined) refuseField('name', 'is required unless `search` is set')
       if (name !== undefined) {
         const own = readName('name', name)
         const audit = entryOf(request, 'project.rename', { name: own })

@@ -41,8 +41,8 @@ t.test('an unreadable condition is rejected with the rule', async t => {
     ['errors > 5% over soon', /must end with a period/],
     ['errors > 5% over 1s', /the period must be from 1m to 90d/],
     ['errors > 5% over 91d', /the period must be from 1m to 90d/],
-    ['silence > 10m over 1h', /silence does not accept a period/],
-    ['silence < 10m', /silence can only be compared/],
+    ['silence > 10m over 1h', /`silence` does not accept a period/],
+    ['silence < 10m', /`silence` can only be compared/],
     ['silence > 10s', /at least 1m/],
     ['score < 1 over 1h', /must be such as/]
   ]

@@ -19,13 +19,13 @@ t.test('an invalid evaluator is rejected with the member and the rule', t => {
   const refused: [unknown, RegExp][] = [
     [[], /the list of evaluators is empty/],
     [5, /an evaluator must be \{ id, name, dataType, evaluate \}/],
-    [{ ...boolean, id: '' }, /^id must be 1 to 200 characters/],
-    [{ ...boolean, id: 'a\nb' }, /^id must be/],
-    [{ ...boolean, name: 'two words' }, /^name must be 1 to 64 letters/],
-    [{ ...boolean, dataType: 'float' }, /^dataType must be one of numeric, categorical, boolean/],
-    [{ ...boolean, evaluate: 1 }, /^evaluate must be a function/],
+    [{ ...boolean, id: '' }, /^`id` must be 1 to 200 characters/],
+    [{ ...boolean, id: 'a\nb' }, /^`id` must be/],
+    [{ ...boolean, name: 'two words' }, /^`name` must be 1 to 64 letters/],
+    [{ ...boolean, dataType: 'float' }, /^`dataType` must be one of numeric, categorical, boolean/],
+    [{ ...boolean, evaluate: 1 }, /^`evaluate` must be a function/],
     [[boolean, boolean], /^two evaluators have the id "a"/],
-    [[boolean, { ...boolean, id: 'b', name: '' }], /^evaluator 2: name must be/]
+    [[boolean, { ...boolean, id: 'b', name: '' }], /^evaluator 2: `name` must be/]
   ]
   for (const [given, message] of refused) {
     t.throws(() => readEvaluators({ default: given }), { name: 'EvaluatorError', message })

@@ -60,7 +60,7 @@ t.test('the server and migrate both say what to grant to a role that may not cre
   const database = await testDatabase(t, EMPTY)
   const { name, target } = await testRole(t, database)
   const remedy =
-    'permission denied for schema public: grant usage and create on schema public to the role of DATABASE_URL'
+    'permission denied for schema public: grant usage and create on schema public to the role in DATABASE_URL'
   const env = configurationFor({ ...database, target })
   t.match(await runHere(['migrate'], env), { code: 1, out: '', err: `spoor: ${remedy}\n` })
   const { lines, log } = capture()

@@ -28,7 +28,7 @@ t.test('an outline of a search distinguishes the traces, and says how to get the
   const outline = JSON.parse(outlined('search', page))
   t.match(outline, {
     detail: 'outline',
-    note: /call get_trace with its id\. Only detail "full" includes/,
+    note: /call get_trace with its id\. Only `detail` "full" includes/,
     traces: [
       {
         id: trace.id,
@@ -56,11 +56,11 @@ t.test('an empty list without a hint says whether more may follow', async t => {
   const none = { ...PAGES.traces, traces: [], nextCursor: null }
   t.match(JSON.parse(outlined('traces', none)).note, /^No traces match\.$/)
   const more = { ...PAGES.sessions, sessions: [], nextCursor: 'x' }
-  t.match(JSON.parse(outlined('sessions', more)).note, /^More may follow: call again with nextCursor as after\.$/)
+  t.match(JSON.parse(outlined('sessions', more)).note, /^More may follow: call again with `after` set to nextCursor\.$/)
   const changes = (caughtUp: boolean) =>
     JSON.parse(outlined('changes', { ...PAGES.changes, traces: [], caughtUp, nextCursor: 'x' })).note
-  t.match(changes(true), /^Nothing has been written since\. Call again later with nextCursor as after\.$/)
-  t.match(changes(false), /^More may follow: call again with nextCursor as after\.$/)
+  t.match(changes(true), /^Nothing has been written since\. Call again later with `after` set to nextCursor\.$/)
+  t.match(changes(false), /^More may follow: call again with `after` set to nextCursor\.$/)
 })
 
 t.test('each outline respects its maximum length, and has at least one item', async () => {

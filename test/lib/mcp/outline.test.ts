@@ -123,8 +123,8 @@ t.test('the first 400 characters of the note say how to get the rest', async t =
         start,
         /^This is an outline of a trace of 3900000 bytes\. To read full spans, call get_trace with spanIds/
       )
-      for (const way of ['with field', 'get_trace_scores']) t.match(start, way)
-      t.equal(start.includes('detail "full"'), !isText, 'it was requested in full')
+      for (const way of ['with `field`', 'get_trace_scores']) t.match(start, way)
+      t.equal(start.includes('`detail` "full"'), !isText, 'it was requested in full')
       t.equal(note.endsWith('Clients that read structuredContent have the full trace.'), isText)
     }
   }

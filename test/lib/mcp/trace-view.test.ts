@@ -24,7 +24,7 @@ t.test('an outline has at most 8,000 bytes by default, and says how to get more'
       const shown = traceView.show(text, { ...(after !== undefined && { after }) })
       t.ok(Buffer.byteLength(shown) <= USUAL_BYTES, `${spans} spans: ${Buffer.byteLength(shown)} bytes`)
       const outline = JSON.parse(shown)
-      t.match(outline.note, /detail "outline"; for only the failed spans, call list_spans/)
+      t.match(outline.note, /`detail` "outline"; for only the failed spans, call list_spans/)
       seen.push(...outline.spans.map(({ id }: { id: string }) => id))
       after = outline.nextAfter
     }

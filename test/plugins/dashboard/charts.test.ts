@@ -269,13 +269,13 @@ t.test('facets are counted under the other filters', async t => {
 t.test("an invalid query is rejected with the parameter's name", async t => {
   const wrong: Readonly<Record<string, RegExp>> = {
     'range=2h': /^range: /,
-    'range=1h&from=2026-01-01T00:00:00Z': /^range: cannot be combined with from and to$/,
+    'range=1h&from=2026-01-01T00:00:00Z': /^range: cannot be combined with `from` and `to`$/,
     'offset=841': /^offset: /,
     'offset=-721': /^offset: /,
     'offset=x': /^offset: /,
-    'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z': /^to: must be later than from$/,
-    'from=9999-01-01T00:00:00Z': /^to: is required if from is in the future$/,
-    'from=2001-01-01T00:00:00Z&to=2026-01-01T00:00:00Z': /^from: must be at most 3660 days before to$/,
+    'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z': /^to: must be later than `from`$/,
+    'from=9999-01-01T00:00:00Z': /^to: is required if `from` is in the future$/,
+    'from=2001-01-01T00:00:00Z&to=2026-01-01T00:00:00Z': /^from: must be at most 3660 days before `to`$/,
     'from=yesterday': /^from: /,
     'env=a%20b': /^env: /,
     'status=bad': /^status: /,

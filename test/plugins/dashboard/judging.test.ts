@@ -62,7 +62,7 @@ t.test('an invalid definition is rejected with the field and the rule', async t 
   const wrong: [object, RegExp][] = [
     [{ name: 'two words' }, /^name: must/],
     [{ dataType: 'text' }, /^dataType: must/],
-    [{ minimum: 5, maximum: 5 }, /^maximum: must be greater than minimum$/],
+    [{ minimum: 5, maximum: 5 }, /^maximum: must be greater than `minimum`$/],
     [{ dataType: 'boolean', minimum: 1 }, /^minimum: must be absent unless/],
     [{ dataType: 'categorical', maximum: 1, categories: ['a', 'b'] }, /^maximum: must be absent unless/],
     [{ categories: ['a', 'b'] }, /^categories: must be absent unless/],

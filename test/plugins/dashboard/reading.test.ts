@@ -67,7 +67,7 @@ t.test('existing traces are returned by their ids', async t => {
   const expected = all.filter(({ id }: { id: string }) => [one.id, other.id].includes(id))
   t.match(body, { traces: expected, nextCursor: null, prevCursor: null, pageSize: 50 })
   t.equal(body.traces.length, 2)
-  t.match(await ask('GET', `${P}/traces?ids=${one.id}&limit=5`), invalid(/^limit: cannot be combined with ids$/))
+  t.match(await ask('GET', `${P}/traces?ids=${one.id}&limit=5`), invalid(/^limit: cannot be combined with `ids`$/))
   t.match(await ask('GET', `${P}/traces?ids=${one.id},`), invalid(/^ids: must be ids of 32 hexadecimal/))
   t.match(await ask('GET', `${P}/traces?ids=${Array(51).fill(one.id)}`), invalid(/^ids: must be at most 50$/))
 })

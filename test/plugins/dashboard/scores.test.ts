@@ -164,10 +164,10 @@ t.test('pages of scores by trace contain each score once', async t => {
 t.test('invalid parameters are rejected by name', async t => {
   for (const [query, rule] of [
     ['score-series?range=2h', 'range: must be one of'],
-    ['score-series?range=1h&from=2026-01-01T00:00:00Z', 'range: cannot be combined with from and to'],
-    ['score-series?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z', 'to: must be later than from'],
-    ['score-series?from=2001-01-01T00:00:00Z', 'from: must be at most 3660 days before to'],
-    ['score-series?to=0001-01-01T00:00:00Z', 'to: must be later than from'],
+    ['score-series?range=1h&from=2026-01-01T00:00:00Z', 'range: cannot be combined with `from` and `to`'],
+    ['score-series?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z', 'to: must be later than `from`'],
+    ['score-series?from=2001-01-01T00:00:00Z', 'from: must be at most 3660 days before `to`'],
+    ['score-series?to=0001-01-01T00:00:00Z', 'to: must be later than `from`'],
     ['score-series?offset=900', 'offset: '],
     ['score-series?name=a%00', 'name: '],
     ['score-series?colour=red', 'colour: unknown parameter'],

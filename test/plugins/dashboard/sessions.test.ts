@@ -213,7 +213,7 @@ t.test('missing sessions get 404 or an empty list, and invalid parameters are re
     ['users?env=%20', 'env: '],
     ['sessions?range=2d', 'range: must be one of'],
     ['sessions?sort=name', 'sort: must be one of'],
-    ['users?sort=cost&after=x', 'after: cannot be combined with sort=cost'],
+    ['users?sort=cost&after=x', 'after: cannot be combined with `sort=cost`'],
     ['sessions?prefix=%00', 'prefix: '],
     ['users?after=x', 'after: must be a cursor'],
     ['session?id=', 'id: must not be empty'],

@@ -10,7 +10,7 @@ export interface FilterEntry {
   readonly count?: number
   /** The text of the box once the entry is chosen. */
   readonly text: string
-  /** Whether the text is complete and applies at once. */
+  /** Whether the text is complete and applies immediately. */
   readonly isComplete: boolean
 }
 

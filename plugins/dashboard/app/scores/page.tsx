@@ -56,8 +56,8 @@ export function ScoresPage({ slug }: { slug: string }) {
       <Pending of={loaded} what="scores" />
       <p class="soft">
         {isByScore(query)
-          ? 'Each score is shown at the time when it was added.'
-          : 'Each score is shown at the time when its trace started.'}
+          ? 'Each score is shown at the time it was added.'
+          : 'Each score is shown at the time its trace started.'}
         {series !== undefined &&
           series.newest !== null &&
           ` Only the newest ${formatCount(series.newest)} scores in this period are counted.`}

@@ -25,7 +25,7 @@ export interface Loading {
   more(): void
 }
 
-/** Loads the first page at once and further pages on demand. */
+/** Loads the first page immediately and further pages on demand. */
 export function useConversation(slug: string, id: string): Loading {
   const [loaded, setLoaded] = useState(() => knownConversation(slug, id))
   const [error, setError] = useState<unknown>()

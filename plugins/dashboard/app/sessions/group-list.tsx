@@ -59,7 +59,7 @@ const askedBy = (query: GroupQuery): string => {
 export const readGroupQuery = (search: string): GroupQuery => readParameters(search, NAMES)
 export const writeGroupQuery = (query: GroupQuery): string => searchOf(query, NAMES)
 
-/** Maximum number of cached pages. A cached page is shown at once when the visitor goes back. */
+/** Maximum number of cached pages. A cached page is shown immediately when the visitor goes back. */
 const KEPT = 10
 const pages = new Map<string, SessionPage | UserPage>()
 

@@ -72,7 +72,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
             </td>
             <td>
               <select
-                aria-label={`Role of ${member.email}`}
+                aria-label={`Role for ${member.email}`}
                 value={member.role}
                 onChange={event => void setRole(member, event.currentTarget.value as Role)}
               >
@@ -94,7 +94,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
               {member.hasFactor && !member.own && (
                 <RowAction
                   label="Reset codes"
-                  name={`Reset the codes of ${member.email}`}
+                  name={`Reset the codes for ${member.email}`}
                   act={() => setAsked({ what: 'reset', member })}
                 />
               )}{' '}

@@ -17,10 +17,10 @@ const REASONS: Readonly<Record<string, string>> = {
   unproven:
     'The provider does not say whether it has verified your e-mail address. Ask the administrator of this server to set OIDC_TRUST_EMAIL=on if the provider can be trusted with it.',
   taken:
-    'Your e-mail address belongs to a user who signs in with another account of the provider. If that is you, ask the administrator of this server to run `spoor user unlink` with your address, then sign in again.',
+    'Your e-mail address belongs to a user who signs in with another account at the provider. If that is you, ask the administrator of this server to run `spoor user unlink` with your address, then sign in again.',
   'not-fresh':
     'The provider did not confirm that you have just signed in. Try again, or use a password or a sign-in link.',
-  domain: 'E-mail addresses of your domain are not allowed here.',
+  domain: 'E-mail addresses in your domain are not allowed here.',
   unknown: 'You have an account with the provider, but not here. Ask an owner to invite your e-mail address.'
 }
 

@@ -1,6 +1,6 @@
 /**
  * Requests to the server. If the server is unreachable or the session has expired, a read waits for the server or for a
- * new sign-in, and is then retried. A write waits only for a sign-in and reports any other failure at once.
+ * new sign-in, and is then retried. A write waits only for a sign-in and reports any other failure immediately.
  */
 
 import type { Answer, Method, Parameters, Path } from '../contract.ts'

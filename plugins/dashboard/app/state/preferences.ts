@@ -1,4 +1,4 @@
-/** The visitor's preferences, stored in the browser. A change in another tab applies at once. */
+/** The visitor's preferences, stored in the browser. A change in another tab applies immediately. */
 
 import { createStore } from './store.ts'
 import { offsetOf, type Present, type Zone } from './time-range.ts'

@@ -191,7 +191,7 @@ export function TypedFilter({ label, value, known, counted, placeholder = 'any',
         onInput={event => {
           const next = event.currentTarget.value
           setText(next)
-          // A choice from the list applies at once, as does clearing the field.
+          // A choice from the list applies immediately, as does clearing the field.
           if (
             next === '' ||
             (known?.includes(next) && !(event instanceof InputEvent && event.inputType.startsWith('insertText')))

@@ -10,7 +10,7 @@ const NEAR = '1200px 0px'
 
 interface OffscreenProps {
   readonly children: ComponentChildren
-  /** Estimated height in px until the first rendering; if undefined, the block is rendered at once. */
+  /** Estimated height in px until the first rendering; if undefined, the block is rendered immediately. */
   readonly estimate?: number
   /** Whether to render the block regardless of its position. */
   readonly held?: boolean

@@ -225,16 +225,16 @@ t.test('a client presents the certificate from sslcert, with the key from sslkey
     'a certificate that the server does not trust'
   )
   const wrong: [query: string, message: RegExp][] = [
-    [`sslcert=${file('client.pem')}`, /^sslcert of DATABASE_URL needs sslkey/],
+    [`sslcert=${file('client.pem')}`, /^sslcert in DATABASE_URL needs sslkey/],
     [
       `sslcert=${file('client.pem')}&sslkey=${file('localhost.key')}`,
-      /^sslcert of DATABASE_URL does not match the key in sslkey/
+      /^sslcert in DATABASE_URL does not match the key in sslkey/
     ],
-    [`sslcert=/nowhere.pem&sslkey=${file('client.key')}`, /^sslcert of DATABASE_URL cannot be read: ENOENT/],
-    ['sslmode=strict', /^sslmode of DATABASE_URL must be one of disable, allow/],
+    [`sslcert=/nowhere.pem&sslkey=${file('client.key')}`, /^sslcert in DATABASE_URL cannot be read: ENOENT/],
+    ['sslmode=strict', /^sslmode in DATABASE_URL must be one of disable, allow/],
     ['sslmode=require&sslrootcert=system', /^sslrootcert=system .* sslmode=verify-full/],
     ['sslnegotiation=direct', /^sslnegotiation=direct .* sslmode=require/],
-    ['target_session_attrs=best', /^target_session_attrs of DATABASE_URL must be one of any/]
+    ['target_session_attrs=best', /^target_session_attrs in DATABASE_URL must be one of any/]
   ]
   for (const [query, message] of wrong) {
     t.throws(() => databaseAt(urlOf(hosts, query)).connect(), { name: 'ConfigError', message }, query)
@@ -251,7 +251,7 @@ t.test('a connection that is reset right after the TLS handshake is rejected, an
 t.test('reports what is wrong with sslrootcert, and why the connection failed', async t => {
   const front = await startFront(t, undefined)
   const missing = urlOf(`localhost:${front.port}`, 'sslmode=verify-full&sslrootcert=/nowhere.pem')
-  t.throws(() => databaseAt(missing).connect(), /^sslrootcert of DATABASE_URL cannot be read: ENOENT/)
+  t.throws(() => databaseAt(missing).connect(), /^sslrootcert in DATABASE_URL cannot be read: ENOENT/)
   const sql = databaseAt(urlOf(`localhost:${front.port}`, 'sslmode=require')).connect()
   await t.rejects(sql`select 1`, { message: 'the server does not offer TLS, which sslmode=require requires' })
   sql.end({ timeout: 0 }).catch(() => {})

@@ -75,7 +75,7 @@ t.test('an older state is restored next to the project, which keeps its keys', a
   const as = (slug: string) => ({ project: { slug: 'default', as: slug } })
   await t.rejects(restore(t, database, backup, { project: { slug: 'none' } }), {
     name: 'AdminError',
-    message: 'the backup has no project "none": it has default, second'
+    message: 'the backup has no project "none": it contains default, second'
   })
   await t.rejects(restore(t, database, backup, { project: { slug: 'default', as: 'old', account: '99' } }), {
     message: /there is no account "99"/

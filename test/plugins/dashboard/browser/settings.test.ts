@@ -139,7 +139,7 @@ t.test('in a browser', async t => {
     await page.untilText('from the sign-in provider', '.plain-table')
     await page.untilText('updated at each sign-in', '.settings')
     await page.evaluate(`(() => {
-      const select = document.querySelector('[aria-label="Role of grace@example.com"]')
+      const select = document.querySelector('[aria-label="Role for grace@example.com"]')
       select.value = 'member'
       select.dispatchEvent(new Event('change', { bubbles: true }))
     })()`)
