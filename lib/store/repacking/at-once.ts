@@ -1,7 +1,7 @@
 /**
  * Repacks all complete traces immediately, for a command. The background round (lib/background/repacking.ts) waits
- * until a trace is calm, and pauses between traces. Here a trace need only be complete: if it changes meanwhile, nothing is
- * written. The walk passes a trace only if the background round would pass it too.
+ * until a trace is calm, and pauses between traces. Here a trace need only be complete: if it changes meanwhile,
+ * nothing is written. The walk passes a trace only if the background round would pass it too.
  */
 import type { Sql } from 'postgres'
 import { LOOK, tracePortions } from './portions.ts'
