@@ -8,7 +8,7 @@ import { toDollars } from '../../../rollups/amounts.ts'
 import type { UsageRow } from '../../../schema/history/usage.ts'
 import type { ChartFilters } from '../rollups/sums.ts'
 import { foundTraces } from './exact.ts'
-import { IS_PLANNED, LIVE_TRACES, MOST_LIVE, type PlanAsked, readUsagePlan } from './made-plan.ts'
+import { LIVE_TRACES, MOST_LIVE, PLANNED_SUMS, type PlanAsked, readUsagePlan } from './made-plan.ts'
 import { msOf, startInSql } from './marks.ts'
 import { groupsByRow, isUnlisted, listedKeys, type PeriodSums, type SameGroup } from './rows.ts'
 
@@ -72,14 +72,14 @@ export async function withComputedCosts(
   }
 }
 
-/** Parameters: see LIVE_TRACES and IS_PLANNED; 4 is the split, 6 the field, 7 and 8 the listed keys, then KEYS. */
+/** Parameters: see LIVE_TRACES and PLANNED_SUMS; 4 is the split, 6 the field, 7 and 8 the listed keys, then KEYS. */
 function statementOf({ interval, split }: ComputedAsked): string {
   const start = (time: string) => startInSql(interval, time)
   return `
   with ${foundTraces(SCHEMA_NAMES, LIVE_TRACES)}, parts as (
     select ${start('start')} as start, ${KEYS.map((name, i) => `key::json ->> ${i} as ${name}`).join(', ')},
-      part = 'r' as is_rest, computed from usage_sums
-    where project_id = $1 and part <> 'm' and field = $6::text and ${IS_PLANNED}
+      part = 'r' as is_rest, computed
+    from ${PLANNED_SUMS}
     union all
     select ${start('started_at')}, ${KEYS.join(', ')}, false, cost from found where is_computed
   ), keyed as (

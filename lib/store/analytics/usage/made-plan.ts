@@ -62,8 +62,16 @@ export const LIVE_TRACES = `(select ${timeOf('ms')} as hour from unnest($2::floa
     where project_id = $1 and started_at >= h.hour and started_at < h.hour + interval '1 hour' offset 0
   ) t where true`
 
-/** SQL for the condition that stored sums belong to the hours in $3 or the days in $5. */
-export const IS_PLANNED = `(
-      (length = 'h' and start = any (array(select ${timeOf('ms')} from unnest($3::float8[]) as ms)))
-      or (length = 'd' and start = any (array(select ${timeOf('ms')} from unnest($5::float8[]) as ms)))
-    )`
+/**
+ * SQL for the stored sums of the field $6 in the hours in $3 and the days in $5. Each hour and day is looked up, because
+ * readers use no bitmaps (lib/database/reader-settings.ts), and would read all of the project's sums for one condition
+ * on both.
+ */
+export const PLANNED_SUMS = `(
+      select 'h'::"char" as unit, ms from unnest($3::float8[]) as ms
+      union all select 'd', ms from unnest($5::float8[]) as ms
+    ) planned cross join lateral (
+      select * from usage_sums
+      where project_id = $1 and length = planned.unit and start = ${timeOf('planned.ms')} and field = $6::text
+        and part <> 'm' offset 0
+    ) u`

@@ -12,7 +12,7 @@ import { readTotal } from '../rollups/read-series.ts'
 import { withComputedCosts } from './computed-costs.ts'
 import { inOrderOf, MOST_RANKED, placeInSql, slowestFirst } from './duration-order.ts'
 import { foundTraces, itemsOf } from './exact.ts'
-import { IS_PLANNED, LIVE_TRACES, MOST_LIVE, readUsagePlan } from './made-plan.ts'
+import { LIVE_TRACES, MOST_LIVE, PLANNED_SUMS, readUsagePlan } from './made-plan.ts'
 import { msOf, startInSql } from './marks.ts'
 import { isListed } from './matching.ts'
 import { type GroupRow, type PeriodSums, rowOf } from './rows.ts'
@@ -85,9 +85,7 @@ function partsOf({ field, interval, stepKind }: MadeAsked): string {
   return `
   with ${foundTraces(SCHEMA_NAMES, LIVE_TRACES)}, items as (${items}), parts as materialized (
     select ${startInSql(interval, 'start')} as start, key, kind, part = 'r' as is_rest, ${AMOUNTS.join(', ')}
-    from usage_sums
-    where project_id = $1 and part <> 'm' and field = $6::text ${stepKind === undefined ? '' : `and kind = $8`}
-      and ${IS_PLANNED}
+    from ${PLANNED_SUMS} ${stepKind === undefined ? '' : `where kind = $8`}
     union all
     select ${startInSql(interval, 'started_at')}, key, kind, false, count(${isOfSteps ? 'distinct seq' : '*'}),
       ${isOfSteps ? 'count(*)' : '0'}, sum(errors), sum(priced), sum(input_tokens), sum(output_tokens), sum(cost),
@@ -113,19 +111,17 @@ function rankBySums(sort: MadeAsked['sort'] = 'traces'): string {
 function groupsStatement(asked: MadeAsked, order: string | undefined): string {
   const isOfSteps = asked.field === 'step'
   const bySum = rankBySums(asked.sort)
-  return `${partsOf(asked)}, groups as materialized (
-    select key, kind, is_rest, is_rest or row_number() over (
-      order by is_rest, rank desc, traces desc, steps desc, key, kind
-    ) > $7::int as is_other
-    from (
-      select key, kind, is_rest, sum(traces) as traces, sum(steps) as steps,
-        ${order === undefined ? bySum : placeInSql(order, ID)} as rank
-      from parts group by key, kind, is_rest
-    ) sums
+  return `${partsOf(asked)}, sums as materialized (
+    select key, kind, is_rest, sum(traces) as traces, sum(steps) as steps,
+      ${order === undefined ? bySum : placeInSql(order, ID)} as rank
+    from parts group by key, kind, is_rest
+  ), groups as materialized (
+    select key, kind, false as is_other from sums where not is_rest
+    order by rank desc, traces desc, steps desc, key, kind limit $7::int
   )
   select ${msOf('start')} as start, case when is_other then null else key end as key,
     case when is_other then null else kind end as kind, is_other as "isOther",
-    (select count(*) from groups where is_other)::int as others, sum(traces)::float8 as traces,
+    (select count(*) from sums)::int - (select count(*) from groups)::int as others, sum(traces)::float8 as traces,
     ${isOfSteps ? 'sum(steps)::float8' : 'null'} as steps, sum(errors)::float8 as errors, sum(priced)::float8 as priced,
     sum(input_tokens)::float8 as "inputTokens", sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost,
     sum(computed)::float8 as computed, sum(latency)::text as latency
