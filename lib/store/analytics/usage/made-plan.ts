@@ -63,8 +63,9 @@ export const LIVE_TRACES = `(select ${timeOf('ms')} as hour from unnest($2::floa
   ) t where true`
 
 /**
- * SQL for the stored sums of the field $6 in the hours in $3 and the days in $5. Each hour and day is looked up. Readers
- * use no bitmaps (lib/database/reader-settings.ts): one condition on both would read all of the project's sums.
+ * SQL for the stored sums of the field $6 in the hours in $3 and the days in $5. Each hour and day is looked up.
+ * Readers use no bitmaps (lib/database/reader-settings.ts): one condition on both would read all of the project's
+ * sums.
  */
 export const PLANNED_SUMS = `(
       select 'h'::"char" as unit, ms from unnest($3::float8[]) as ms
