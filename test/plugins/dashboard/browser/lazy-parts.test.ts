@@ -59,7 +59,7 @@ t.test('in a browser', async t => {
       [trace, 'public-links', menu('More', 'Public link')],
       [trace, 'annotate', () => page.press('a')],
       [`${pages}/traces?range=all`, 'columns-dialog', () => page.click('.head-end button', 'Columns')],
-      [`${pages}/traces?range=all`, 'all-matches-dialog', menu('All matches', 'as CSV')],
+      [`${pages}/traces?range=all`, 'all-matches-dialog', menu('All matches', 'Delete all matches')],
       [`${pages}/traces?range=all`, 'time-dialog', menu('', 'Custom range', '.time')],
       [`${pages}/users/ada`, 'erase-dialog', () => page.click('button', 'Erase')],
       [`${pages}/traces?range=all`, 'help', () => page.press('?')],
