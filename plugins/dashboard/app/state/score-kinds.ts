@@ -26,6 +26,8 @@ export interface ScoreKind {
 const TAKEN_KEYS = new Set([...'jkumg'])
 /** Maximum number of integers that are offered as choices. Each has a digit as its key. */
 const MOST_DIGITS = 10
+/** Minimum width of a range whose integers are offered. A number from 0 to 1 is usually a share, such as 0.92. */
+const LEAST_RANGE = 2
 
 /** Returns the kinds in the order in which they are offered. Definitions come first. */
 export function scoreKinds(definitions: readonly ScoreDefinition[], names: readonly ScoreName[]): ScoreKind[] {
@@ -56,6 +58,7 @@ function choicesOf(
   }
   if (dataType === 'categorical') return withKeys(categories)
   if (minimum === null || maximum === null || !Number.isInteger(minimum) || !Number.isInteger(maximum)) return []
+  if (maximum - minimum < LEAST_RANGE) return []
   const numbers = Array.from({ length: Math.min(maximum - minimum + 1, MOST_DIGITS + 1) }, (_, i) => minimum + i)
   const keys = numbers.map(number => (number === 10 ? '0' : String(number)))
   // From 0 to 10, both ends would have the key 0.

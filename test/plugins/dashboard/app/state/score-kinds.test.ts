@@ -43,10 +43,12 @@ t.test('definitions come first, and recent scores follow', async t => {
 
 t.test('integers have digits as keys if one key is enough', async t => {
   t.same(keysOf(1, 5), ['1', '2', '3', '4', '5'])
+  t.same(keysOf(0, 2), ['0', '1', '2'])
   t.same(keysOf(0, 9).length, 10)
   t.same(keysOf(1, 10), ['1', '2', '3', '4', '5', '6', '7', '8', '9', '0'])
   for (const [low, high] of [
     [0, 10],
+    [0, 1],
     [0.5, 1],
     [null, 5],
     [1, null],
