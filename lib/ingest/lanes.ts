@@ -13,6 +13,7 @@ import { FailureLog } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
 import type { KnownFloors } from '../store/rankings/known-floors.ts'
 import { SearchedProjects } from '../store/search/searched-projects.ts'
+import { WRITE_LIMIT_MS } from '../store/transactions.ts'
 import type { Pending } from './pending.ts'
 import { Queue } from './queue.ts'
 import { StateCache } from './state-cache.ts'
@@ -22,8 +23,8 @@ export interface LaneOptions {
   readonly count: number
   readonly floors: KnownFloors
   readonly log: Logger
-  /** Whether operations may be answered before their commit is on disk. */
-  readonly isHasty?: boolean | undefined
+  /** Whether operations are answered before their commit is on disk. */
+  readonly asyncCommit?: boolean | undefined
   /** Called when a writer finishes a batch. `isTried` is false if no connection was available. */
   readonly onBatch: (batch: readonly Pending[], ms: number, isTried: boolean) => void
 }
@@ -40,8 +41,6 @@ const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
-/** Time limit for a write, after which PostgreSQL cancels the write and the request is rejected. */
-const STATEMENT_TIMEOUT_MS = 30_000
 /**
  * Settings for the lanes' connections. The write path's few statements are planned once per connection, because rows
  * arrive in arrays and a plan for specific values would be no better. A plan made while a table is small is kept after
@@ -77,12 +76,12 @@ export class Lanes {
   #gathering: NodeJS.Timeout | undefined
   #onEmpty: (() => void) | undefined
 
-  constructor(database: Database, { count, floors, log, isHasty = false, onBatch }: LaneOptions) {
-    const settings = isHasty ? { ...SETTINGS, synchronous_commit: 'off' } : SETTINGS
-    const connection = { applicationName: 'writer', statementTimeoutMs: STATEMENT_TIMEOUT_MS, settings }
+  constructor(database: Database, { count, floors, log, asyncCommit = false, onBatch }: LaneOptions) {
+    const settings = asyncCommit ? { ...SETTINGS, synchronous_commit: 'off' } : SETTINGS
+    const connection = { applicationName: 'writer', statementTimeoutMs: WRITE_LIMIT_MS, settings }
     const connect = (onClose: () => void) => database.connect({ ...connection, onClose })
     const { limit } = database
-    this.pool = new Pool(connect, { size: count, statementTimeoutMs: STATEMENT_TIMEOUT_MS, limit })
+    this.pool = new Pool(connect, { size: count, statementTimeoutMs: WRITE_LIMIT_MS, limit })
     const routes = new Routes(work => this.pool.run(work), database.node, log)
     this.routes = routes
     const serverOf = (host?: Host) => {

@@ -51,11 +51,11 @@ export interface IngestOptions {
   /** Number of concurrent batches. If undefined, lib/limits/parallelism.ts decides. */
   readonly lanes?: number
   /**
-   * Whether writes may be answered before their commit is on disk. Only for a restore: a transaction at its end, whose
-   * commit waits for the disk, makes everything before durable. What a crash takes away before then is written again
-   * when the restore continues.
+   * Whether writes are answered before their commit is on disk. Only for a restore, which ends with a transaction whose
+   * commit waits for the disk, so that all earlier commits are durable too. Writes that a crash undoes before then are
+   * repeated when the restore continues.
    */
-  readonly isHasty?: boolean
+  readonly asyncCommit?: boolean
   /** Each worker thread's heap in MiB (lib/threads/body-threads.ts). */
   readonly heapMiB?: number
   /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
@@ -129,7 +129,7 @@ export class WritePath implements Ingest {
     this.#lanes = new Lanes(database, {
       count: options.lanes ?? parallelismOf().lanes,
       floors: this.#cuts.floors,
-      isHasty: options.isHasty,
+      asyncCommit: options.asyncCommit,
       log,
       onBatch: (batch, ms, isTried) => {
         metrics.countBatch(batch.length, ms)

@@ -5,6 +5,9 @@
  */
 import type { Sql } from 'postgres'
 
+/** Time limit for a write, after which PostgreSQL cancels the write and the request is rejected. */
+export const WRITE_LIMIT_MS = 30_000
+
 /** Runs `work` in a transaction on this connection. */
 export async function inTransaction<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
   await sql.unsafe('begin')

@@ -104,7 +104,7 @@ async function restoreFile(
     import('../../../lib/moving/backup/reading-thread.ts'),
     import('../../../lib/database/pool.ts')
   ])
-  const lanes = { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB, isHasty: true }
+  const lanes = { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB, asyncCommit: true }
   const path = new WritePath(database, lanes, log)
   // One connection holds the lock, and the other does the work.
   const pool = new Pool(onClose => database.connect({ applicationName: 'restore', onClose }), { size: 2 })

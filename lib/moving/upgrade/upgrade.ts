@@ -126,7 +126,7 @@ async function move(
   const source = new Pool(onClose => old.connect({ applicationName: 'backup', onClose }), { size: 1 })
   // One connection holds the restore's lock, and the other does the work.
   const pool = new Pool(onClose => fresh.connect({ applicationName: 'restore', onClose }), { size: 2 })
-  const path = new WritePath(fresh, { workers, trialTraces: undefined, heapMiB, isHasty: true }, log)
+  const path = new WritePath(fresh, { workers, trialTraces: undefined, heapMiB, asyncCommit: true }, log)
   const target = { pool, path, digestSecret: fresh.digestSecret }
   try {
     const { latest } = await source.run(sql => readSchemaState(sql))

@@ -9,7 +9,7 @@ import { SCOPES } from '../../schema/scopes.ts'
 import { lockRollups } from '../analytics/rollups/deltas.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
 import { emptying } from '../emptying.ts'
-import { inTransaction } from '../transactions.ts'
+import { inTransaction, WRITE_LIMIT_MS } from '../transactions.ts'
 import { announceProject } from './keys.ts'
 import { RETENTION_COLUMN } from './retention.ts'
 
@@ -153,10 +153,10 @@ export async function deleteProject(sql: Sql, id: number, audit: AuditEntry): Pr
 
 const EMPTYING = emptying(PROJECT_TABLES)
 
-/** Waits until the transactions that are writing now have ended, but at most as long as a write may take. */
+/** Waits until the transactions that are writing now have ended, but no longer than a write may take. */
 async function endOfWrites(sql: Sql): Promise<void> {
   const [{ next }] = await sql<[{ next: string }]>`select pg_snapshot_xmax(pg_current_snapshot())::text as next`
-  const end = performance.now() + MOST_WRITE_MS
+  const end = performance.now() + WRITE_LIMIT_MS
   for (let isOver = false; !isOver && performance.now() < end; ) {
     const [row] = await sql<[{ isOver: boolean }]>`
       select pg_snapshot_xmin(pg_current_snapshot()) >= ${next}::text::xid8 as "isOver"`
@@ -164,7 +164,6 @@ async function endOfWrites(sql: Sql): Promise<void> {
     if (!isOver) await delay(WRITE_POLL_MS)
   }
 }
-const MOST_WRITE_MS = 30_000
 const WRITE_POLL_MS = 50
 
 export async function findProject(sql: Sql, slug: string): Promise<number | undefined> {

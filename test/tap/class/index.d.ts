@@ -25,6 +25,4 @@ export interface Test extends Plugins {}
 export declare class Test extends TestBase {
   constructor(options: TestOpts)
   test: Subtest
-  skip: Subtest
-  todo: Subtest
 }

@@ -25,14 +25,6 @@ export class Test extends TestBase {
   test(...args) {
     return this.sub(Test, parseTestArgs(...args), this.test)
   }
-
-  skip(...args) {
-    return this.sub(Test, { ...parseTestArgs(...args), skip: true }, this.skip)
-  }
-
-  todo(...args) {
-    return this.sub(Test, { ...parseTestArgs(...args), todo: true }, this.todo)
-  }
 }
 
 /** Adds a plugin's members to a test. They run on the plugin, whose private fields they use. */

@@ -144,6 +144,8 @@ const groupsStatement = (
   groups as materialized (
     select key, kind, row_number() over (order by ${order}, key, kind) > $5::int and $4::text is not null as is_other
     from items group by key, kind
+  ), listed as (
+    select key, kind from groups where not is_other
   ), labelled as (
     select ${startInSql(interval, 'started_at')} as start, case when is_other then null else i.key end as label,
       case when is_other then null else i.kind end as label_kind, i.*

@@ -115,13 +115,13 @@ function groupsStatement(asked: MadeAsked, order: string | undefined): string {
     select key, kind, is_rest, sum(traces) as traces, sum(steps) as steps,
       ${order === undefined ? bySum : placeInSql(order, ID)} as rank
     from parts group by key, kind, is_rest
-  ), groups as materialized (
-    select key, kind, false as is_other from sums where not is_rest
+  ), listed as materialized (
+    select key, kind from sums where not is_rest
     order by rank desc, traces desc, steps desc, key, kind limit $7::int
   )
   select ${msOf('start')} as start, case when is_other then null else key end as key,
     case when is_other then null else kind end as kind, is_other as "isOther",
-    (select count(*) from sums)::int - (select count(*) from groups)::int as others, sum(traces)::float8 as traces,
+    (select count(*) from sums)::int - (select count(*) from listed)::int as others, sum(traces)::float8 as traces,
     ${isOfSteps ? 'sum(steps)::float8' : 'null'} as steps, sum(errors)::float8 as errors, sum(priced)::float8 as priced,
     sum(input_tokens)::float8 as "inputTokens", sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost,
     sum(computed)::float8 as computed, sum(latency)::text as latency

@@ -104,6 +104,8 @@ async function readGroups(sql: Sql, projectId: number, asked: SummedAsked) {
       select key, is_rest,
         is_rest or row_number() over (order by is_rest, ${rank}, sum(traces) desc, key) > ${limit} as is_other
       from counted group by key, is_rest having sum(traces) > 0
+    ), listed as (
+      select key from groups where not is_other
     )
     select start, case when is_other then null else key end as key, is_other as "isOther",
       (select count(*) from groups where is_other)::int as others, sum(traces)::float8 as traces,

@@ -69,7 +69,7 @@ const timed = (span: OutlineSpan): Timed => ({
   to: Date.parse(span.endedAt)
 })
 
-/** Numbers the attempts among equal calls. What a call repeats is the last of them to end before it starts. */
+/** Numbers the attempts among equal calls. A call repeats the equal call that ended last before it starts. */
 function attemptsOf(calls: readonly Timed[]): ReadonlyMap<string, number> {
   const attempts = new Map<string, number>()
   if (calls.length === 1) return attempts
