@@ -9,8 +9,17 @@ export default function prepareGroup(group: BodyGroup): GroupResult | Promise<Gr
   const results = operations.map((operation, i) => {
     const body = new Uint8Array(bytes, at, lengths[i])
     at += body.byteLength
-    const task = { operation, body, environment: environments[i] ?? null, hurries: hurries[i] === true }
-    return makeReady({ ...task, prices: prices?.[i], tagNames, ...(maxSpans !== undefined && { maxSpans }) })
+    const environment = environments[i] ?? null
+    // Without a spread, because that makes the whole preparation slower (test/bench/RESULTS.md, "The fixed base").
+    return makeReady({
+      operation,
+      body,
+      environment,
+      hurries: hurries[i] === true,
+      maxSpans,
+      tagNames,
+      prices: prices?.[i]
+    })
   })
   tellHeap()
   const all = { results, models: takeFoundModels() }

@@ -37,7 +37,7 @@ const LARGE_DECODERS = { json: decodeLargeJson, protobuf: decodeProtobuf }
 
 export interface ReadOptions {
   /** Maximum number of spans in a trace. */
-  readonly maxSpans?: number
+  readonly maxSpans?: number | undefined
   /** Names of attributes whose values become tags. */
   readonly tagNames?: readonly string[] | undefined
 }

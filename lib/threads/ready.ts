@@ -49,7 +49,7 @@ export interface ReadyTask {
   /** Whether to pack only texts that PostgreSQL would otherwise compress (lib/rows/packed-texts.ts). */
   readonly hurries: boolean
   /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
-  readonly maxSpans?: number
+  readonly maxSpans?: number | undefined
   /** Names of OpenTelemetry attributes whose values become tags. A portion of an export has its own copy. */
   readonly tagNames?: readonly string[] | undefined
   /**
