@@ -34,16 +34,10 @@ async function* received(port: MessagePort): AsyncGenerator<Uint8Array, void, un
   }
 }
 
-/** Returns the memory of a line that only this line uses, to move it instead of copying it. */
+/** Returns the memory of a line that only this line uses, to move it instead of copying it. Pages are in shared memory. */
 function memoryOf(line: DecodedLine): ArrayBuffer[] {
-  if (line.name === 'trace') return owned([line.value.bytes])
-  if (line.name !== 'rows' || line.value === null) return []
-  const { page, traces } = line.value
-  const rows = new Set(traces.map(trace => trace.rows.bytes.buffer as ArrayBuffer))
-  return [...rows, ...owned([page.traces, page.spans, page.scores])]
+  if (line.name !== 'trace') return []
+  const { buffer, byteLength } = line.value.bytes
+  const isOwn = buffer instanceof ArrayBuffer && byteLength > 0 && byteLength === buffer.byteLength
+  return isOwn ? [buffer] : []
 }
-
-const owned = (all: readonly Uint8Array[]): ArrayBuffer[] =>
-  all.flatMap(({ buffer, byteLength }) =>
-    buffer instanceof ArrayBuffer && byteLength > 0 && byteLength === buffer.byteLength ? [buffer] : []
-  )

@@ -99,13 +99,13 @@ export function* tracesInPage(page: StoredPage): Generator<CopiedTrace> {
 
 const BLOCK_BYTES = 1024 * 1024
 
-/** Returns an allocator that divides blocks of memory, because moving memory to another thread costs time per block. */
+/** Returns an allocator that divides blocks of shared memory, because each block costs time (lib/rows/thread-bytes.ts). */
 function inBlocks(): Allocate {
-  let block = new ArrayBuffer(0)
+  let block = new SharedArrayBuffer(0)
   let at = 0
   return size => {
     if (at + size > block.byteLength) {
-      block = new ArrayBuffer(Math.max(size, BLOCK_BYTES))
+      block = new SharedArrayBuffer(Math.max(size, BLOCK_BYTES))
       at = 0
     }
     at += size
