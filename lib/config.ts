@@ -242,7 +242,7 @@ function readInit(read: Variables): FirstStartConfig {
   const key = read.secret('SPOOR_INIT_KEY')
   const prefix = readKeyPrefix(read)
   if (key !== undefined && !(key.startsWith(`${prefix}_live_`) && KEY_REST.test(key.slice(prefix.length)))) {
-    const form = `${prefix}_live_, 16 letters and digits, _ and 43 letters and digits`
+    const form = `${prefix}_live_, then 16 letters and digits, then _, then 43 letters and digits`
     throw new ConfigError(`SPOOR_INIT_KEY must be in the form of a generated key: ${form}`)
   }
   const owner = read.text('SPOOR_INIT_OWNER')

@@ -30,10 +30,10 @@ export default function usage(app: App): void {
     access: 'traces:read',
     summary: 'Get usage over time',
     description:
-      'Returns counts, errors, tokens, costs and durations of finished traces, by startedAt. If a period has up to ' +
-      '20,000 traces, each is read individually and all numbers are exact; otherwise, hourly or daily totals are ' +
-      'used (`approximate`). Filters combine with AND. With more than 20,000 matching traces, you can filter only by ' +
-      'environment, name and model, and group only by one of these or not at all.',
+      'Returns counts, errors, tokens, costs and durations of the finished traces that started in the period. If it ' +
+      'has up to 20,000 traces, each is read individually and all numbers are exact; otherwise, hourly or daily ' +
+      'totals are used (`approximate`). Filters combine with AND. With more than 20,000 matching traces, you can ' +
+      'filter only by environment, name and model, and group only by one of these or not at all.',
     query: UsageQuery,
     replies: { 200: UsageReply },
     errors: ['invalid_request'],

@@ -102,14 +102,14 @@ export const removal = command({
 export const recompute = command({
   summary: 'Recompute the costs of stored traces with current prices',
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'recompute traces in this project' },
+    project: { type: 'string', value: 'SLUG', required: true, about: 'recompute costs in this project' },
     ...TIME_FLAGS,
     apply: { type: 'boolean', about: 'store the new costs; by default, the command only reports them' }
   },
   details: [
     'Recomputes the cost of each OpenTelemetry call that was sent with tokens but no cost. Costs sent with a call',
-    'never change. The command works in small batches while the server runs. If it is interrupted, finished batches',
-    'are kept; run it again to continue.'
+    'never change. The command works in small batches, so you can run it while the server is running. If it is',
+    'interrupted, finished batches are kept; run it again to continue.'
   ].join('\n'),
   examples: ['price recompute --project default', 'price recompute --project default --from 30d --apply'],
   async run({ flags, env, print, progress }) {

@@ -74,7 +74,7 @@ export const retentionRun = command({
     apply: { type: 'boolean', about: 'delete the traces with all their data' }
   },
   details: [
-    'Deletes in small batches while the server runs, as `trace delete` does. If the command is interrupted, finished',
+    'Deletes in small batches, so it can run while the server is running. If the command is interrupted, finished',
     'batches stay deleted; run it again to delete the rest. The audit log shows the number of deleted traces.'
   ].join('\n'),
   examples: ['retention run', 'retention run --apply', 'retention run --project default --apply --json'],

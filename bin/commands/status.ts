@@ -55,13 +55,17 @@ function describe(status: InstanceStatus): string {
     facts.push(
       ['schema', `${schema.state}, version ${schema.version} of ${schema.latest}`],
       ['stored', `${counted(totals.traces, 'trace')}, ${counted(totals.spans, 'span')}, ${size(totals.bytes)}`],
-      ['charts', news === 0 ? 'current' : `current; totals do not include ${counted(news, 'change')} yet`],
+      ['charts', news === 0 ? 'current' : `current, except that totals do not yet include ${counted(news, 'change')}`],
       ['backup', status.lastBackupAt === null ? 'none by `spoor backup`' : relativeTime(status.lastBackupAt)],
       ['dashboard', `${counted(people.users, 'user')}, ${counted(people.sessions, 'session')}`]
     )
   }
   for (const { project, backTo, isFilled, waiting, partlyIndexed } of status.search) {
-    const back = isFilled ? 'all traces' : backTo === null ? 'no earlier traces yet' : `traces back to ${backTo}`
+    const back = isFilled
+      ? 'all traces'
+      : backTo === null
+        ? 'no earlier traces indexed yet'
+        : `traces back to ${backTo}`
     const news = waiting === 0 ? '' : `, ${counted(waiting, 'write')} to index`
     const partly =
       partlyIndexed === 0 ? '' : `, ${counted(partlyIndexed, 'trace')} without errors, tool calls and metadata`

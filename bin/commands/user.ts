@@ -85,7 +85,10 @@ export const role = command({
 export const link = command({
   summary: 'Create a one-time dashboard sign-in link for a user',
   parameters: ['EMAIL'],
-  details: 'The link works once, within 15 minutes. It signs in whoever opens it first, so treat it like a password.',
+  details: [
+    'The link can be used once, and expires after 15 minutes. It signs in whoever opens it first, so treat it like a',
+    'password.'
+  ].join('\n'),
   examples: ['user link owner', 'user link ada@example.com --json'],
   async run({ parameters, env, print }) {
     const { EMAIL: email } = parameters

@@ -54,7 +54,7 @@ function dashboardLines(
 ): string[] {
   if (dashboard === null || obstacle !== null) return []
   const how = isLink
-    ? 'works once, within 15 minutes'
+    ? 'can be used once, and expires after 15 minutes'
     : `sign in with a link: ${spoorCommand('user link EMAIL', env, started)}`
   return [`Dashboard: ${dashboard} (${how})`]
 }

@@ -45,7 +45,10 @@ async function runCommand(command: string, notice: Notice, env: NodeJS.ProcessEn
     child.on('error', reject)
     child.on('close', (code, signal) => resolve([code, signal]))
   })
-  if (code !== 0) throw new Error(`the --exec command exited with ${code ?? signal}`)
+  if (code !== 0)
+    throw new Error(
+      code === null ? `the --exec command was terminated by ${signal}` : `the --exec command exited with code ${code}`
+    )
 }
 
 async function post(url: URL, notice: Notice): Promise<void> {

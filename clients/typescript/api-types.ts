@@ -344,7 +344,7 @@ export interface TraceListQuery {
   from?: string | undefined
   /** The inclusive upper bound of startedAt. Requires `sort=newest`. */
   to?: string | undefined
-  /** `slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits those without a cost. */
+  /** `slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits traces without a cost. */
   sort?: 'newest' | 'slowest' | 'costliest' | undefined
   /** The maximum number of items per page. */
   limit?: number | undefined

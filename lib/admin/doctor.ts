@@ -145,10 +145,10 @@ function judgeTimeouts({ settings, role }: ServerFacts): Check {
   )
   if (short.length === 0) return ok('timeouts', 'No timeout interrupts long statements or closes idle connections.')
   const named = short.map(([name, ms]) => `${name} = ${ms / 1000}s`).join(', ')
-  const [first] = short.map(([name]) => name)
+  const statements = short.map(([name]) => `\`alter role ${role} set ${name} = 0\``)
   return warn(
     'timeouts',
-    `${named} interrupts long statements or closes idle connections: \`alter role ${role} set ${first} = 0\`.`
+    `Long statements may be interrupted or idle connections closed (${named}): run ${statements.join(' and ')}.`
   )
 }
 

@@ -67,7 +67,7 @@ export class Repacking {
     if (afterMs === undefined) return
     const about = 'Complete traces waiting to be repacked; counted up to 10,000 per project.'
     metrics.watch('spoor_repacking_waiting', about, () => this.#backlog.waiting, 'max')
-    const age = 'Lower bound on how long the oldest of these traces has waited, in seconds.'
+    const age = 'Lower bound on how long the oldest trace has waited to be repacked, in seconds.'
     metrics.watch('spoor_repacking_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')
     const pauseMs = Math.max(LEAST_PAUSE_MS, Math.min(PAUSE_MS, afterMs / 10))
     this.#rounds = new Rounds({ what: 'repacking', pauseMs, log, health }, () => this.#round(afterMs))

@@ -46,7 +46,7 @@ export class SearchIndex {
     metrics.watch('spoor_search_waiting', about, () => this.#backlog.waiting, 'max')
     const partly = 'Indexed traces not yet searchable by their errors, tool calls and metadata.'
     metrics.watch('spoor_search_partly_indexed', partly, () => this.#backlog.partlyIndexed, 'max')
-    const age = 'Lower bound on how long the oldest of these writes has waited, in seconds.'
+    const age = 'Lower bound on how long the oldest write has waited to be indexed, in seconds.'
     metrics.watch('spoor_search_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')
     this.#rounds = new Rounds({ what: 'indexing for search', pauseMs: PAUSE_MS, log, health }, () => this.#round())
     const looking = { what: 'checking the search index backlog', pauseMs: BACKLOG_PAUSE_MS, log, health }

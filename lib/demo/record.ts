@@ -79,5 +79,7 @@ async function send(outbox: Outbox, address: string): Promise<void> {
   const [loss] = lost
   if (loss !== undefined) throw new AdminError(`the server at ${address} rejected ${loss.name}: ${loss.reason}`)
   if (kept > 0)
-    throw new AdminError(`the server at ${address} does not accept the traces: ${problems.at(-1) ?? 'it is slow'}`)
+    throw new AdminError(
+      `the server at ${address} did not accept all traces: ${problems.at(-1) ?? 'it did not respond in time'}`
+    )
 }

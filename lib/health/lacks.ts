@@ -15,7 +15,7 @@ export function findShortage(room: ConnectionRoom, processes: number, perProcess
   if (room.most >= wanted) return []
   return [
     `${room.setBy} allows ${room.most} connections, but the server wants up to ${wanted} (${perProcess} per ` +
-      'process). With fewer, the server is slower. Raise the limit, or set lower DATABASE_CONNECTIONS or PROCESSES.'
+      'process). With fewer, the server is slower. Raise the limit, or lower DATABASE_CONNECTIONS or PROCESSES.'
   ]
 }
 

@@ -324,7 +324,8 @@ export class Writer {
    */
   #refuseShort({ projectId, traceId, operation, reject }: Pending, spans: number, rows: SpanRows | undefined): void {
     const fault = new Error(
-      `${spans} spans of trace ${traceId} have ${rows?.spans.length ?? 0} rows: nothing was written`
+      `expected ${spans} rows for the spans of trace ${traceId}, but got ${rows?.spans.length ?? 0}: ` +
+        'nothing was written'
     )
     const isExport = operation.operation === 'export'
     this.#log.error(

@@ -59,7 +59,7 @@ const spanId = (description = 'The id of a span.') =>
     description: `${description} 16 hexadecimal characters, converted to lower case.`
   })
 export const SpanId = spanId()
-const SchemaVersion = Type.Literal(1, { description: 'The version of this body, which is always 1.' })
+const SchemaVersion = Type.Literal(1, { description: "The version of the body's format. Always 1." })
 const Provider = text(MAX_TEXT, 'The provider of the model, such as `anthropic` or `openai`.')
 const Model = text(MAX_TEXT, "The provider's name for the model.")
 const TokenCount = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
@@ -163,7 +163,7 @@ export const EndBody = named('EndBody', {
 export type EndBody = Static<typeof EndBody>
 
 export const MetadataPatch = named('MetadataPatch', {
-  metadata: jsonObject('Each key replaces the stored key of the same name. Other keys are unchanged.')
+  metadata: jsonObject('Each key replaces the stored value of that key. Other keys are unchanged.')
 })
 export type MetadataPatch = Static<typeof MetadataPatch>
 

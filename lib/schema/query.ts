@@ -36,7 +36,8 @@ export const TraceListQuery = Type.Object(
       Type.Enum(['newest', 'slowest', 'costliest'], {
         default: 'newest',
         description:
-          '`slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits those without a cost.'
+          '`slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits traces ' +
+          'without a cost.'
       })
     ),
     limit: Type.Optional(limitUpTo(200)),

@@ -55,6 +55,9 @@ function filtersOf(parameter: 'a' | 'b', text: string): PeriodFilters {
     case 'user':
       return { user_id: value }
     default:
-      return refuseField(parameter, 'must be model, name, environment, user or tag, a colon and a value')
+      return refuseField(
+        parameter,
+        'must be model, name, environment, user or tag, followed by a colon and a value, such as user:ada'
+      )
   }
 }

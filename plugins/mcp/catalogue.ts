@@ -21,7 +21,7 @@ export const INGEST_SCHEMA: ToolText = {
   title: 'Get the schema of a trace',
   description:
     'Returns the JSON Schema for record_trace, with valid minimal and full examples. Call it once before the first ' +
-    'record_trace, or after an invalid_trace error. It reads no project data.',
+    'record_trace, and again after an invalid_trace error. It reads no project data.',
   annotations: READS
 }
 
@@ -31,7 +31,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'recordTrace',
     title: 'Record a trace',
     description:
-      'Stores one run with its spans. Use it after a run has finished, with trace.endedAt; without it, the trace ' +
+      'Stores one run with its spans. Use it after a run has finished, and set trace.endedAt; otherwise, the trace ' +
       'stays running until it is ended over HTTP. Generate the ids yourself: 32 random hexadecimal digits for the ' +
       'trace, 16 for each span; do not reuse the ids in the examples. Sending the same trace again is safe ' +
       '(duplicate: true); different content with the same id is rejected as trace_id_conflict. A trace cannot be ' +

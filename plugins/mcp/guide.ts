@@ -99,7 +99,7 @@ export function guideOf(tools: readonly Tool[]): Resource {
     '- Names, ids and tags are compared exactly. If nothing is found, `hint` lists the nearest existing values.',
     '- Times are ISO 8601 with a zone, such as 2026-11-21T00:00:00Z. Without times, list_errors and get_usage cover',
     '  the last 7 days, as shown by `from` and `to`; the other tools cover all times.',
-    '- Lists and totals are outlines without null fields; `note` says what else is left out. For more items, raise',
+    '- Lists and totals are shortened, without null fields; `note` says what else is left out. For more items, raise',
     '  `limit`; for all fields, use `detail` "full". For the next page, call again with `after` set to `nextCursor`,',
     '  until `nextCursor` is null.',
     '- A long trace is returned as an outline of its steps. To read some in full, call get_trace with `spanIds`.',

@@ -25,7 +25,7 @@ export default function logs(app: App) {
       reply: 'ExportLogsServiceResponse',
       body: LogsRequest,
       replyBody: LogsReply,
-      outcome: 'Every record was stored, or dropped and counted by name.',
+      outcome: 'Each record was either stored, or dropped and counted under its name.',
       errors: ['invalid_request', 'trial_limit_reached', 'unavailable'],
       rejected: 'rejectedLogRecords',
       async take({ key, payload }, encoding) {

@@ -63,11 +63,11 @@ t.test('the demo records traces through the API that can be read back', async t 
   t.match(await runHere(['demo', '--project', 'default', '--key', key!], at), { code: 2, err: /--project cannot/ })
 
   const refused: [string[], RegExp][] = [
-    [['--key', 'spoor_live_wrong'], /does not accept the traces: .*401 invalid_api_key/],
+    [['--key', 'spoor_live_wrong'], /did not accept all traces: .*401 invalid_api_key/],
     [['--project', 'nowhere'], /no project "nowhere"/],
     [
       ['--url', 'http://127.0.0.1:2', '--key', key!],
-      /http:\/\/127\.0\.0\.1:2 does not accept the traces: .*ECONNREFUSED/
+      /http:\/\/127\.0\.0\.1:2 did not accept all traces: .*ECONNREFUSED/
     ]
   ]
   for (const count of ['11', '10001', 'many']) {

@@ -23,9 +23,10 @@ t.test(
   async t => {
     const env = configurationFor(await testDatabase(t))
     const first = await startSpoor(t, { ...env, LOG_LEVEL: 'trace' })
-    const [, link, token] = /^Dashboard: (http:\S+\/app\/sign-in#([\w-]{43})) \(works once, within 15 minutes\)$/m.exec(
-      first.out
-    )!
+    const [, link, token] =
+      /^Dashboard: (http:\S+\/app\/sign-in#([\w-]{43})) \(can be used once, and expires after 15 minutes\)$/m.exec(
+        first.out
+      )!
     const cookie = await open(link!)
     const session = await fetch(`${new URL(link!).origin}/app/api/session`, { headers: { cookie: cookie! } })
     t.match(await session.json(), { user: { email: 'owner' }, projects: [{ slug: 'default', role: 'owner' }] })

@@ -104,7 +104,7 @@ t.test('a command receives the notice, and a running watch reports without a res
   child.kill('SIGTERM')
   await closing
   const failing = await runHere([...WATCH, '--once', '--when', 'errors > 0 over 15m', '--exec', 'exit 3'], env)
-  t.match(failing, { code: 1, err: /the --exec command exited with 3; retrying/ })
+  t.match(failing, { code: 1, err: /the --exec command exited with code 3; retrying/ })
 })
 
 t.test('incorrect usage is rejected, and conditions that cannot be measured are reported', async t => {

@@ -22,7 +22,7 @@ export default command({
   flags: {
     project: { type: 'string', value: 'SLUG', about: 'the project to import the traces into' },
     format: { type: 'string', value: FORMATS.join('|'), about: 'the file format; spoor by default' },
-    follow: { type: 'boolean', about: 'keep importing new steps of a coding agent until Ctrl-C' }
+    follow: { type: 'boolean', about: "keep importing a coding agent's new steps until you press Ctrl-C" }
   },
   details: [
     'PATH is a file from `spoor export`, gzipped or not, or - for stdin. Ids, times, scores, environments and keys are',

@@ -12,7 +12,7 @@ export default command({
   summary: 'Restore a backup into a new database, or add it to an existing database',
   parameters: ['FILE'],
   flags: {
-    into: { type: 'boolean', about: 'add the backup to a database that already has projects, with new ids' },
+    into: { type: 'boolean', about: 'add the backup, under new ids, to a database that already has projects' },
     project: {
       type: 'string',
       value: 'SLUG',

@@ -39,7 +39,7 @@ export default command({
       value: 'S',
       about: `the maximum duration of each evaluation, in seconds; ${TIMEOUT_S} by default`
     },
-    follow: { type: 'boolean', about: 'keep evaluating new traces until Ctrl-C' },
+    follow: { type: 'boolean', about: 'keep evaluating new traces until you press Ctrl-C' },
     'fail-below': {
       type: 'string',
       value: 'X',

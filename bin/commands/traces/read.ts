@@ -92,7 +92,7 @@ const MOST_FIRST = 5 * TRACE_PAGE
 export const traceTail = command({
   summary: 'Show the newest traces; with -f, also new traces as they arrive',
   flags: {
-    follow: { type: 'boolean', short: 'f', about: 'keep showing new traces until Ctrl-C' },
+    follow: { type: 'boolean', short: 'f', about: 'keep showing new traces until you press Ctrl-C' },
     ...SELECTION_FLAGS,
     limit: { type: 'string', value: 'N', about: `the number of traces to show first; ${TAIL_USUAL} by default` },
     ...READ_FLAGS

@@ -24,12 +24,12 @@ export const remove = command({
   details: [
     'TRACE is a trace id. Without it, at least one condition is required, and only traces that meet all conditions are',
     'deleted. A key needs the traces:delete scope and, with conditions, traces:read. The command works in small',
-    'batches while the server runs, and the totals are correct after each batch. If it is interrupted, finished',
-    'batches stay deleted; run it again to delete the rest. Traces are never deleted automatically. To limit their',
-    'age, run this command every night with cron.',
+    'batches, so you can run it while the server is running; the totals are correct after each batch. If it is',
+    'interrupted, the finished batches stay deleted; run it again to delete the rest. Traces are never deleted',
+    'automatically. To limit their age, run this command every night with cron.',
     '',
-    'PostgreSQL reuses the space of deleted rows for new rows. Only free space at the end of its files returns to the',
-    'disk; `spoor compact` frees the rest.'
+    'PostgreSQL reuses the space of deleted rows for new rows. Only free space at the end of its files is returned to',
+    'the operating system; `spoor compact` frees the rest.'
   ].join('\n'),
   examples: [
     'trace delete --project default --before 90d',

@@ -67,7 +67,8 @@ const VARIABLES: Readonly<Record<string, string | undefined>> = {
 /** Throws a ConfigError if the string is not a valid address. */
 export function readAddress(url: string, env: NodeJS.ProcessEnv = process.env): Address {
   const [, authority = '', path = '', query = ''] =
-    /^postgres(?:ql)?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(?:#.*)?$/.exec(url) ?? refuse('is not an address')
+    /^postgres(?:ql)?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(?:#.*)?$/.exec(url) ??
+    refuse('is not a postgres:// URL')
   const at = authority.lastIndexOf('@')
   const [user = '', ...password] = authority.slice(0, Math.max(0, at)).split(':')
   const values = new Map(new URLSearchParams(query.replaceAll('+', '%2B')))

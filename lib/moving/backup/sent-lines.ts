@@ -34,7 +34,7 @@ async function* received(port: MessagePort): AsyncGenerator<Uint8Array, void, un
   }
 }
 
-/** Returns the memory of a line that only this line uses, to move it instead of copying it. Pages are in shared memory. */
+/** Returns the memory that only this line uses, to move it instead of copying it. Pages are in shared memory. */
 function memoryOf(line: DecodedLine): ArrayBuffer[] {
   if (line.name !== 'trace') return []
   const { buffer, byteLength } = line.value.bytes

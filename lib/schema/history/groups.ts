@@ -24,7 +24,7 @@ export const SessionListQuery = closed({
   environment: Type.Optional(
     Type.String({
       ...environment,
-      description: 'Lists only sessions with a trace in this environment, ordered by the last such trace in each.'
+      description: "Lists only sessions with a trace in this environment, ordered by each session's last trace there."
     })
   ),
   limit: groupLimit,
@@ -62,8 +62,7 @@ export type UserListQuery = Static<typeof UserListQuery>
 
 const costUsd = nullable(Type.Number({ minimum: 0 }), 'The total cost. Null if no trace has a cost.')
 const tokens = { inputTokens: Count, outputTokens: Count }
-const startOf = (what: string, selected = '') =>
-  Type.String({ ...DateTime, description: `When the ${what} trace${selected} started.` })
+const startOf = (what: string) => Type.String({ ...DateTime, description: `The start time of the ${what}.` })
 const cursor = nullable(Type.String(), 'To get the next page, pass this value as `after`. Null on the last page.')
 const pageSize = Type.Integer({ minimum: 0, description: 'The limit in effect.' })
 const errorCount = Type.Integer({ minimum: 0, description: 'The number of traces with status `error`.' })
@@ -75,12 +74,12 @@ const sessionHead = {
   errorCount,
   ...tokens,
   costUsd,
-  firstStartedAt: startOf('first'),
-  lastStartedAt: startOf('last')
+  firstStartedAt: startOf('first trace'),
+  lastStartedAt: startOf('last trace')
 }
 const SessionSummary = named('SessionSummary', {
   ...sessionHead,
-  lastStartedAt: startOf('last', ' among those that `userId` and `environment` select')
+  lastStartedAt: startOf('last trace that matches `userId` and `environment`')
 })
 
 export const SessionList = named('SessionList', {
@@ -119,7 +118,7 @@ const UserSummary = named('UserSummary', {
     ...DateTime,
     description: "The beginning of the day, in UTC, of the user's first trace, even if before `from`."
   }),
-  lastStartedAt: startOf("user's last")
+  lastStartedAt: startOf("user's last trace")
 })
 
 export const UserList = named('UserList', {

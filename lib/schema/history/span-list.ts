@@ -132,7 +132,7 @@ export const FailureListQuery = closed({
   from: time(`The inclusive lower bound of the trace's startedAt. The default is ${FAILURE_DAYS} days before \`to\`.`),
   to: time("The inclusive upper bound of the trace's startedAt. The default is now."),
   limit: limit('The maximum number of groups.'),
-  after: text('The nextCursor of an earlier response for the same period. Groups the failures that it did not reach.')
+  after: text('The nextCursor of an earlier response for the same period. Groups the failures that it left out.')
 })
 export type FailureListQuery = Static<typeof FailureListQuery>
 

@@ -37,7 +37,7 @@ export const UsageQuery = closed({
   interval: Type.Optional(
     Type.Enum(['hour', 'day', 'none'], {
       default: 'none',
-      description: 'Divides the period into hours or days (UTC). With `none`, the period is one total.'
+      description: 'Divides the period into hours or days (UTC). With `none`, totals cover the whole period.'
     })
   ),
   stepKind: Type.Optional(

@@ -99,7 +99,7 @@ export function* tracesInPage(page: StoredPage): Generator<CopiedTrace> {
 
 const BLOCK_BYTES = 1024 * 1024
 
-/** Returns an allocator that divides blocks of shared memory, because each block costs time (lib/rows/thread-bytes.ts). */
+/** Returns an allocator that divides blocks of shared memory (lib/rows/thread-bytes.ts): each block costs time. */
 function inBlocks(): Allocate {
   let block = new SharedArrayBuffer(0)
   let at = 0

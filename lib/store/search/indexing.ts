@@ -42,7 +42,7 @@ interface Indexed extends SegmentMember {
   readonly terms: Int32Array
 }
 
-const PROJECT_IS_OFF = new Error('search was turned off meanwhile')
+const PROJECT_IS_OFF = new Error('search was turned off in the meantime')
 
 /** Runs work that writes to a project's index. Throws PROJECT_IS_OFF if search has been turned off. */
 async function writing(sql: Sql, projectId: number, work: () => Promise<void>): Promise<void> {

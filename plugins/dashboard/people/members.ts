@@ -34,7 +34,9 @@ const RoleBody = closed({ role: Role })
 const RuleBody = closed({ requiresFactor: Type.Boolean() })
 
 const OWN_FIRST = 'Turn on two-step sign-in for yourself first, under Account.'
-const ELSEWHERE = 'This member has other accounts, so only `spoor user reset-codes` on the server can turn it off.'
+const ELSEWHERE =
+  'This member also belongs to other accounts, so two-step sign-in can be turned off only with ' +
+  '`spoor user reset-codes` on the server.'
 
 type Asking = Pick<RequestOf<unknown>, 'visitor' | 'project'>
 type ActingRequest = Pick<RequestOf<unknown>, 'visitor' | 'project' | 'client'>

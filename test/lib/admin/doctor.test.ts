@@ -51,7 +51,7 @@ t.test('each fault fails one check with its remedy, and all others pass', async 
       {},
       'timeouts',
       'warn',
-      /statement_timeout = 30s .*`alter role app set statement_timeout = 0`/
+      /statement_timeout = 30s\): run `alter role app set statement_timeout = 0`\./
     ],
     [{}, { connections: 'Too few.' }, 'connections', 'warn', /Too few/],
     [{ isEncrypted: false }, {}, 'transport', 'warn', /sslmode=verify-full/],

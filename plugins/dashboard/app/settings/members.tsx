@@ -146,8 +146,8 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
       {asked?.what === 'link' && (
         <Dialog title="Sign-in link" onClose={close}>
           <p>
-            Give this link to <b>{asLine(asked.email, 120)}</b>. It works once, within 15 minutes, and is not shown
-            again.
+            Give this link to <b>{asLine(asked.email, 120)}</b>. It can be used once, expires after 15 minutes, and is
+            not shown again.
           </p>
           <Secret label="Link" value={asked.link} onCopy={() => void copy(asked.link, 'Link')} />
           <div class="buttons">
