@@ -78,19 +78,26 @@ async function readStepsPerTrace(sql: Sql, projectId: number): Promise<number> {
 
 const AMOUNTS = ['traces', 'steps', 'errors', 'priced', 'input_tokens', 'output_tokens', 'cost', 'computed', 'latency']
 
-/** SQL for the sums of parts of the period, as the expression `parts`. Parameter 8 is the kind of the steps, if any. */
+/**
+ * SQL for the sums of parts of the period, as the expression `parts`. Stored sums are read each time that `parts` is
+ * read, because a copy of thousands of groups would be written to a file. Parameter 8 is the kind of the steps, if any.
+ */
 function partsOf({ field, interval, stepKind }: MadeAsked): string {
   const isOfSteps = field === 'step'
   const items = itemsOf(SCHEMA_NAMES, readSplit(field), stepKind && '$8')
   return `
-  with ${foundTraces(SCHEMA_NAMES, LIVE_TRACES)}, items as (${items}), parts as materialized (
+  with ${foundTraces(SCHEMA_NAMES, LIVE_TRACES)}, items as (${items}), live as materialized (
+    select ${startInSql(interval, 'started_at')} as start, key, kind, false as is_rest,
+      count(${isOfSteps ? 'distinct seq' : '*'}) as traces, ${isOfSteps ? 'count(*)' : '0'} as steps,
+      sum(errors) as errors, sum(priced) as priced, sum(input_tokens) as input_tokens,
+      sum(output_tokens) as output_tokens, sum(cost) as cost,
+      coalesce(sum(cost) filter (where is_computed), 0) as computed, sum(${latencyInSql('duration_ms')}) as latency
+    from items where $4::text is not null group by 1, 2, 3
+  ), parts as not materialized (
     select ${startInSql(interval, 'start')} as start, key, kind, part = 'r' as is_rest, ${AMOUNTS.join(', ')}
     from ${PLANNED_SUMS} ${stepKind === undefined ? '' : `where kind = $8`}
     union all
-    select ${startInSql(interval, 'started_at')}, key, kind, false, count(${isOfSteps ? 'distinct seq' : '*'}),
-      ${isOfSteps ? 'count(*)' : '0'}, sum(errors), sum(priced), sum(input_tokens), sum(output_tokens), sum(cost),
-      coalesce(sum(cost) filter (where is_computed), 0), sum(${latencyInSql('duration_ms')})
-    from items where $4::text is not null group by 1, 2, 3
+    select start, key, kind, is_rest, ${AMOUNTS.join(', ')} from live
   )`
 }
 
@@ -107,7 +114,10 @@ function rankBySums(sort: MadeAsked['sort'] = 'traces'): string {
   return rankOf(sort === 'duration' ? 'traces' : sort, 'sum(traces)')
 }
 
-/** `order` is the parameter with the order of the groups, if they are ranked by duration. */
+/**
+ * `order` is the parameter with the order of the groups, if they are ranked by duration. `is_other` has an offset, so
+ * that PostgreSQL computes it once for each row.
+ */
 function groupsStatement(asked: MadeAsked, order: string | undefined): string {
   const isOfSteps = asked.field === 'step'
   const bySum = rankBySums(asked.sort)
@@ -125,7 +135,9 @@ function groupsStatement(asked: MadeAsked, order: string | undefined): string {
     ${isOfSteps ? 'sum(steps)::float8' : 'null'} as steps, sum(errors)::float8 as errors, sum(priced)::float8 as priced,
     sum(input_tokens)::float8 as "inputTokens", sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost,
     sum(computed)::float8 as computed, sum(latency)::text as latency
-  from (select p.*, is_rest or not ${isListed('p')} as is_other from parts p) labelled
+  from parts p cross join lateral (
+    select p.is_rest or not ${isListed('p')} as is_other offset 0
+  ) labelled
   group by 1, 2, 3, 4 order by 1, 4, ${bySum} desc, sum(traces) desc, sum(steps) desc, 2, 3`
 }
 
