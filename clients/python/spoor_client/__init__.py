@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     traces: Traces
     scores: Scores
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0"
 
 __all__ = [
     "ContextExecutor",
