@@ -14,10 +14,13 @@ export const backfill = command({
     key: { type: 'string', value: 'KEYID', about: 'only traces recorded with this key' },
     tag: { type: 'string', value: 'T', about: 'only traces with this tag' },
     ...TIME_FLAGS,
-    overwrite: { type: 'boolean', about: 'also change traces that have an environment, or were set to unassigned' },
+    overwrite: { type: 'boolean', about: 'also change traces that have an environment or are `unassigned`' },
     apply: { type: 'boolean', about: 'make the changes; by default, the command only counts them' }
   },
   details: [
+    'By default, only traces whose environment was never recorded change. A key without an environment records its',
+    'traces as `unassigned`.',
+    '',
     'Only traces that meet all conditions change. Nothing is deleted. The command works in small batches, so you can',
     'run it while the server is running. If it is interrupted, finished batches are kept; run it again to continue.'
   ].join('\n'),
