@@ -39,9 +39,14 @@ interface Routed {
   readonly operation?: object
 }
 
-/** The coordinator holds the accounts and assigns ids to restored traces' scores. Shard tables have no defaults. */
+/**
+ * The coordinator holds the accounts and assigns ids to restored traces' scores, of lines and of pages. Shard tables
+ * have no defaults.
+ */
 const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
-  charge !== undefined || ('restored' in operation && operation.restored !== undefined)
+  charge !== undefined ||
+  ('restored' in operation && operation.restored !== undefined) ||
+  ('copied' in operation && operation.copied !== undefined)
 
 /**
  * How long batches are sent to the coordinator after shards have moved (PAUSE_MS) or a node was unreachable (RETRY_MS).

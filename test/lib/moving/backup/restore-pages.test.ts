@@ -136,7 +136,12 @@ t.test('texts stay packed, and a restore goes on although the stored texts were 
   await restoreTraces(t, copy, lines)
   const count = (condition: string) =>
     copy.pool.run(
-      async sql => (await sql.unsafe(`select from spans s join traces t on t.seq = trace_seq ${condition}`)).length
+      async sql =>
+        (
+          await sql.unsafe(
+            `select from spans s join traces t on t.project_id = s.project_id and t.seq = trace_seq ${condition}`
+          )
+        ).length
     )
   t.equal(await count('where packed is not null and input_span_id is not null'), 12)
   await unpackAll(copy)
