@@ -38,6 +38,8 @@ t.test(
     if (isOnCluster()) {
       await until(() => (routes.groupOf?.({ projectId: 7 }) ?? -1) >= 0)
       t.match(routes.routeOf(batch), { host: { port: Number }, homes: { of: Function } })
+      for (const operation of [{ restored: {} }, { copied: {} }])
+        t.equal(routes.groupOf?.({ projectId: 7, operation }), -8, `${Object.keys(operation)}: by the coordinator`)
       routes.forget()
       t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'after it has moved')
     } else {
