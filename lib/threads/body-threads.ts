@@ -59,11 +59,12 @@ export interface GroupResult {
 }
 
 /**
- * Heap limit of a thread, in MiB. The limit keeps a single body from exhausting the service's memory, and is several
- * times what the largest body needs (test/bench/RESULTS.md, "Worker threads"). With half this limit, V8 takes 3 % more
- * CPU time for typical traces ("The fixed base").
+ * Heap limits of threads, in MiB. The limit of the thread for large bodies keeps a single body from exhausting the
+ * service's memory, and is several times what the largest body needs (test/bench/RESULTS.md, "Worker threads"). Bodies
+ * of other threads are smaller, but with the same limit, V8 takes 3 % more CPU time for typical traces ("The fixed
+ * base").
  */
-const HEAP_MIB = 2048
+const HEAP_MIB = { shared: 2048, alone: 1024 }
 /** Idle time after which the thread for single bodies ends. */
 const ALONE_IDLE_MS = 10_000
 
@@ -84,11 +85,10 @@ export class BodyThreads {
   #group: Waiting[] = []
   #groupBytes = 0
 
-  constructor(workers: number, log: Logger, heapMiB = HEAP_MIB) {
+  constructor(workers: number, log: Logger, heapMiB?: number) {
     const each = {
       filename: new URL('../../workers/make-ready.js', import.meta.url).href,
       workerData: this.#heaps,
-      resourceLimits: { maxOldGenerationSizeMb: heapMiB },
       // Threads start on demand, because starting a thread costs much CPU time and many services never need a thread.
       minThreads: 0,
       // Request admission already bounds the queue.
@@ -97,12 +97,19 @@ export class BodyThreads {
     }
     this.#pool = new Piscina({
       ...each,
+      resourceLimits: { maxOldGenerationSizeMb: heapMiB ?? HEAP_MIB.shared },
       maxThreads: workers,
       idleTimeout: Number.POSITIVE_INFINITY,
       // Each thread holds up to eight groups, because a busy main thread cannot hand out the next group immediately.
       concurrentTasksPerWorker: 8
     })
-    this.#alone = new Piscina({ ...each, maxThreads: 1, idleTimeout: ALONE_IDLE_MS, concurrentTasksPerWorker: 1 })
+    this.#alone = new Piscina({
+      ...each,
+      resourceLimits: { maxOldGenerationSizeMb: heapMiB ?? HEAP_MIB.alone },
+      maxThreads: 1,
+      idleTimeout: ALONE_IDLE_MS,
+      concurrentTasksPerWorker: 1
+    })
     for (const pool of [this.#pool, this.#alone]) {
       // Without a listener, a worker error would end the process. The task's promise reports the failure.
       pool.on('error', error => log.error({ err: error }, 'a worker thread failed'))

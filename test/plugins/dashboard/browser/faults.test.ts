@@ -45,7 +45,7 @@ t.test('in a browser', async t => {
     }
     await page.open(`${pages}/traces/${id}`)
     await page.untilText('U+202E', '.hidden-character')
-    // The output is drawn when it comes near the viewport, and the first message only while it is there.
+    // The output is drawn when it comes near the viewport, and so is the first message.
     await page.until(
       "(() => { document.getElementById('tab-panel').scrollTop = 1e6; return [...document.querySelectorAll('.chip')].some(each => each.textContent.includes('image/svg+xml')) })()"
     )
