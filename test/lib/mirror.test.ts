@@ -20,8 +20,6 @@ const DATA: Readonly<Record<string, string>> = {
   'lib/openapi/examples.ts': 'examples: test/lib/openapi/document.test.ts holds each against the schema of its place',
   'clients/typescript/api-types.ts':
     'types: test/clients/typescript/spoor.test.ts makes them from the OpenAPI document and compares',
-  'lib/moving/backup/format.ts':
-    'schemas: test/lib/moving/backup/read-backup.test.ts holds whole and damaged backups against them',
   'lib/otlp/wire/plain-spans.ts': 'a faster way to the same: test/lib/otlp/wire/protobuf.test.ts compares the two',
   'lib/demo/ordinary/texts.ts': 'texts of the demo: test/lib/demo/ordinary/traces.test.ts records traces made of them',
   'lib/store/instance/restored-rows.ts':
