@@ -113,8 +113,9 @@ t.test('a session in the list has its first question, users, duration and scores
 t.test("a user's sums and sessions cover the chosen period and environment", async t => {
   const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
   const record = async (sessionId: string, days: number, key: string, userId = 'ida') => {
-    const times = { startedAt: ago(days), endedAt: new Date(Date.parse(ago(days)) + 1000).toISOString() }
-    const body = ingestBody({ sessionId, userId, costUsd: 1, ...times })
+    const startedAt = ago(days)
+    const endedAt = new Date(Date.parse(startedAt) + 1000).toISOString()
+    const body = ingestBody({ sessionId, userId, costUsd: 1, startedAt, endedAt })
     const { status, text } = await call('POST', '/api/v1/traces', { body, key })
     t.equal(status, 201, text)
     const score = { name: 'helpful', dataType: 'numeric', value: days === 1 ? 1 : 0 }

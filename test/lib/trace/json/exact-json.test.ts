@@ -117,6 +117,28 @@ t.test('decodes UTF-8 and removes a byte-order mark', async t => {
   t.equal(decodeText(Buffer.from([0xed, 0xa0, 0x80])), undefined)
 })
 
+t.test('decodes UTF-8 of any characters and lengths, in shared memory too', async t => {
+  const shared = (text: string) => {
+    const bytes = Buffer.from(text)
+    const memory = new Uint8Array(new SharedArrayBuffer(bytes.length + 1), 1)
+    memory.set(bytes)
+    return memory
+  }
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.nat(70_000), (text, repeats) => {
+      const long = `a${text}`.toWellFormed().repeat(1 + (repeats % 300))
+      assert.equal(decodeText(Buffer.from(long)), long)
+      assert.equal(decodeText(shared(long)), long)
+    }),
+    runs(150)
+  )
+  // 1 MiB is the most that is converted in one step.
+  for (const length of [2 ** 20 - 2, 2 ** 20, 2 ** 20 + 2]) {
+    const text = 'é'.repeat(length / 2)
+    t.ok(decodeText(Buffer.from(text)) === text, `${length} bytes`)
+  }
+})
+
 t.test('parsing stops at the end of a truncated string', async t => {
   for (const text of ['"', '{"a', '["\\"', '{"a":"b\\\\\\']) t.match(inspectText(text), { inexact: false }, text)
 })
