@@ -1,14 +1,4 @@
-/**
- * `npm run cluster [-- --source PATH --pg-config PATH] [FILES]`: runs the tests that use the database against three
- * nodes of Citus on this machine, a coordinator and two workers. FILES may name a suite (`lib`, `plugins`, `whole`); by
- * default, all three suites run. `--source` (or CITUS_SOURCE) names the source of Citus. Citus is built once. Without
- * `--source`, PostgreSQL must include Citus. `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL installation.
- * `--hold` runs no tests: it creates a database, prints its address, and waits for Ctrl-C. `--outage` kills and
- * restarts a worker (outage.ts). `--torture [PARTS] [--minutes N]` runs the long tests: `crashes` (crashes.ts), and
- * `isolation` and `lists` (test/torture). `--grow` adds a node under load (grow.ts). `--reads [--traces N]` compares
- * the speed of reads with that on a plain PostgreSQL server (reads.ts). `--move` moves shards under load (moves.ts).
- * `--bench [--rounds N] [--kind NAME]` compares the cost of batches with that on a plain PostgreSQL server (bench.ts).
- */
+/** `npm run cluster` runs tests against three nodes of Citus on this machine, a coordinator and two workers. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -50,6 +40,34 @@ const TRACES = 100_000
 /** A node that is killed must not lose anything that it has committed. */
 const DURABLE = { synchronous_commit: 'on' }
 
+const HELP = `Runs tests against three nodes of Citus on this machine: a coordinator and two workers.
+
+  npm run cluster [-- FLAGS] [FILES]
+
+FILES are compiled tests (build/test/….test.js) or suites (${SUITES.join(', ')}). By default,
+all three suites run.
+
+  --source PATH      the source of Citus, a folder or tar archive, which is built once; also CITUS_SOURCE.
+                     Without it, PostgreSQL must include Citus
+  --pg-config PATH   the PostgreSQL installation; also CITUS_PG_CONFIG
+
+Instead of tests:
+
+  --hold             create a database, print its address, and wait for Ctrl-C
+  --outage           kill and restart a worker
+  --torture [PARTS]  run long tests: ${TORTURE.join(', ')}
+    --minutes N      duration of each part (default: ${MINUTES})
+  --grow             add a node under load
+  --move             move shards under load
+  --reads            compare the speed of reads with a plain PostgreSQL server
+    --traces N       number of traces to store (default: ${TRACES})
+  --bench            compare the cost of batches with a plain PostgreSQL server
+    --kind NAME      ${KINDS.join(', ')} (default: typical)
+    --rounds N       number of rounds (default: 4)
+
+  --help             print this
+`
+
 process.exitCode = await main(process.argv.slice(2))
 
 async function main(parameters: readonly string[]): Promise<number> {
@@ -67,9 +85,14 @@ async function main(parameters: readonly string[]): Promise<number> {
       minutes: text,
       traces: text,
       rounds: text,
-      kind: text
+      kind: text,
+      help: flag
     }
     const { values, positionals } = readArguments(parameters, flags)
+    if (values.help) {
+      process.stdout.write(HELP)
+      return 0
+    }
     const { env } = process
     const parts = values.torture ? readParts(positionals) : []
     const minutes = Number(values.minutes ?? MINUTES)

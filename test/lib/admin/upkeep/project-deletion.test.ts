@@ -8,6 +8,7 @@ import { deleteProject } from '../../../../lib/store/projects/projects.ts'
 import { fillBack, foldTerms, indexNews } from '../../../../lib/store/search/indexing.ts'
 import { ingestBody } from '../../../fixtures/bodies/bodies.ts'
 import { fullInstance, instanceRows } from '../../../fixtures/database/backups.ts'
+import { countLockWaits } from '../../../fixtures/database/locks.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../../../fixtures/database/seed.ts'
 import { until } from '../../../fixtures/until.ts'
 
@@ -83,18 +84,13 @@ t.test('a trace that is being written while its project is deleted is deleted as
       select 2, slot, 0, 0, 0 from generate_series(0, 62) slot on conflict do nothing`
   })
   const blocker = database.connect()
-  const waiting = async () => {
-    const [row] = await blocker<[{ n: number }]>`
-      select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    return row.n
-  }
   try {
     await blocker.unsafe('begin')
     await blocker`select from project_totals where project_id = 2 for update`
     const recorded = service.call('POST', '/api/v1/traces', { key, body: ingestBody() })
-    await until(async () => (await waiting()) === 1)
+    await until(async () => (await countLockWaits(database)) === 1)
     const deleted = pool.run(sql => deleteProject(sql, 2, DELETION))
-    await until(async () => (await waiting()) === 2)
+    await until(async () => (await countLockWaits(database)) === 2)
     await blocker.unsafe('commit')
     t.equal((await recorded).status, 201)
     await deleted

@@ -1,12 +1,12 @@
 import type { Sql } from 'postgres'
 import t from 'tap'
-import type { SqlAccess } from '../../../../lib/database/sql-access.ts'
 import { readProject } from '../../../../lib/store/projects/projects.ts'
 import { deleteTrace } from '../../../../lib/store/trace/deletion.ts'
 import { patchMetadata } from '../../../../lib/store/trace/metadata.ts'
 import { addScore } from '../../../../lib/store/trace/scores.ts'
 import { freshVersion } from '../../../../lib/store/write/trace-numbers.ts'
-import { isOnCluster, testDatabase } from '../../../fixtures/database/database.ts'
+import { testDatabase } from '../../../fixtures/database/database.ts'
+import { countLockWaits } from '../../../fixtures/database/locks.ts'
 import {
   countStrays,
   freshId,
@@ -92,7 +92,7 @@ t.test('deleting a trace', async t => {
     await seedScores(writer, projectId, [{ traceSeq: seq }])
     await writer`insert into project_totals values (${projectId}, 7, 0, 1, 500)`
     const deletion = sqlAccess.write(sql => deleteTrace(sql, projectId, id))
-    await untilSomeoneWaits(sqlAccess)
+    await until(async () => (await countLockWaits(database)) > 0)
     await writer`commit`
     t.equal(await deletion, true)
     t.strictSame(await sqlAccess.read(sql => countRows(sql, projectId)), { traces: 1, spans: 1, scores: 0 })
@@ -117,12 +117,3 @@ t.test('deleting a trace', async t => {
     }
   })
 })
-
-/** Resolves when a session of this database waits for a lock; on a cluster, the session waits on a worker. */
-async function untilSomeoneWaits(sqlAccess: SqlAccess): Promise<void> {
-  const waiting = (sql: Sql) =>
-    isOnCluster()
-      ? sql`select from citus_lock_waits`
-      : sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  await until(async () => (await sqlAccess.read(waiting)).length > 0)
-}
