@@ -100,3 +100,23 @@ t.test('hours and days take turns, and a sum that became stale after it was foun
     t.equal((await findMissingUsage(sql, projectId, NOW, 0))?.hours[0], found!.hours[0])
   })
 })
+
+t.test('sums lie on disk in the order in which they are read', async t => {
+  await database.pool.run(async sql => {
+    const projectId = await seedProject(sql)
+    for (let i = 0; i < 60; i++) await record(projectId, 3, { userId: `user ${(i * i) % 37}` })
+    while ((await foldDeltas(sql, projectId, 100)) > 0) {}
+    while (await makeSomeUsage(sql, projectId, NOW, 0)) {}
+    for (const length of ['h', 'd']) {
+      const rows = await sql<{ list: number }[]>`
+        select list from usage_sums
+        where project_id = ${projectId} and length = ${length} and field = 'user' order by ctid`
+      const lists = rows.map(({ list }) => list)
+      t.ok(lists.length > 15)
+      t.same(
+        lists,
+        lists.toSorted((a, b) => a - b)
+      )
+    }
+  })
+})
