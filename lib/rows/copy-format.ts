@@ -42,10 +42,15 @@ const NIBBLES = Uint8Array.from({ length: 128 }, (_, code) => Number.parseInt(St
 export class CopyWriter {
   bytes = Buffer.allocUnsafe(FIRST_BYTES)
   length = 0
+  #areByteTexts = false
 
-  /** Discards all bytes, including partial data left by an error. */
-  reset(): void {
+  /**
+   * Discards all bytes, including partial data left by an error. `areByteTexts` says whether JSON to write is byte
+   * texts (lib/trace/json/byte-text.ts).
+   */
+  reset(areByteTexts = false): void {
     this.length = 0
+    this.#areByteTexts = areByteTexts
   }
 
   /** Ensures capacity for `count` more bytes. */
@@ -100,6 +105,21 @@ export class CopyWriter {
     const end = this.#putAscii(text, units, from) ? from + units : from + this.bytes.write(text, from)
     this.putInt32(end - from, this.length)
     this.length = end
+  }
+
+  /** Writes JSON as a field. */
+  json(json: string): void {
+    if (!this.#areByteTexts) {
+      this.text(json)
+      return
+    }
+    const count = json.length
+    this.makeRoom(4 + count)
+    this.putInt32(count, this.length)
+    this.length += 4
+    if (count <= SHORT_TEXT) for (let i = 0; i < count; i++) this.bytes[this.length + i] = json.charCodeAt(i)
+    else this.bytes.write(json, this.length, 'latin1')
+    this.length += count
   }
 
   /** Writes hexadecimal digits as a binary field with a length prefix. */
@@ -209,7 +229,7 @@ const FIELDS: Readonly<Record<string, WriteField>> = {
     }
   },
   text: (rows, value: string) => rows.text(value),
-  json: (rows, value: string) => rows.text(value),
+  json: (rows, value: string) => rows.json(value),
   'text[]'(rows, value: readonly string[]) {
     const start = rows.length
     // Length (filled in below), one dimension, no nulls, element type, element count, lower bound 1.

@@ -5,7 +5,7 @@
  * If `hurries` is set, only texts that PostgreSQL would otherwise compress are packed (lib/rows/packed-texts.ts).
  */
 import { UNASSIGNED } from '../trace/environment.ts'
-import type { PreparedSpan, SpanHead } from '../trace/prepared.ts'
+import type { PreparedSpans, SpanHead } from '../trace/prepared.ts'
 import { cutTexts } from '../trace/states/cut-texts.ts'
 import {
   type Delta,
@@ -105,7 +105,7 @@ export function renderTraceRows(
   hurries: boolean,
   allocate?: Allocate
 ): TraceRows {
-  rows.reset()
+  rows.reset(trace.areByteTexts)
   const lists = listsOf(trace, trace.past === undefined ? (environment ?? UNASSIGNED) : (trace.past.environment ?? ''))
   writeLists(rows, lists)
   writeTrace(rows, trace)
@@ -121,7 +121,7 @@ export function renderTraceRows(
     return from
   })
   const scoresEnd = rows.length
-  const spans = writeSpans(trace.spans, hurries)
+  const spans = writeSpans(trace, hurries)
   const { family, keys } = listed(trace, lists)
   return { family, keys, tags, tagsEnd, deltas, deltasEnd, scores, scoresEnd, spans, bytes: rows.take(allocate) }
 }
@@ -163,9 +163,9 @@ export function renderCopiedRows(
   }
 }
 
-export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean): SpanRows {
-  rows.reset()
-  const starts = writeSpans(spans, hurries)
+export function renderSpanRows(prepared: PreparedSpans, hurries: boolean): SpanRows {
+  rows.reset(prepared.areByteTexts)
+  const starts = writeSpans(prepared, hurries)
   return { bytes: rows.take(), spans: starts }
 }
 
@@ -210,8 +210,8 @@ function writeDeltas(all: readonly Delta[]): number[] {
   })
 }
 
-function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] {
-  const texts = packTexts(spans, hurries)
+function writeSpans({ spans, areByteTexts }: PreparedSpans, hurries: boolean): number[] {
+  const texts = packTexts(spans, hurries, areByteTexts)
   return spans.map((span, i) => {
     const from = beginRow(SPAN_COLUMNS)
     writeOwner(rows, undefined)

@@ -98,24 +98,24 @@ const writeTexts = fieldWriter(SPAN_TEXT_COLUMNS, textValues)
 
 /**
  * Returns the texts to store in each span's row, packed if worthwhile. If `hurries` is set, texts are packed only if
- * PostgreSQL would otherwise compress them.
+ * PostgreSQL would otherwise compress them. The texts may be byte texts.
  */
-export function packTexts(spans: readonly Span[], hurries: boolean): readonly StoredTexts[] {
+export function packTexts(spans: readonly Span[], hurries: boolean, areByteTexts = false): readonly StoredTexts[] {
   const length = lengthOfTexts(spans)
   const least = hurries ? LENGTH.compressed * spans.length : LENGTH.least
   if (spans.length === 0 || length < least) return spans
   // Steps are not packed. If a step's row were removed later, the other rows of its group could no longer be unpacked.
   if (spans.some(isStep)) return spans
-  return packBlocks(spans)
+  return packBlocks(spans, areByteTexts)
 }
 
 /** Whether a span is a coding agent's step, whose row may be removed later (lib/trace/states/steps.ts). */
 export const isStep = ({ callDetails }: Pick<Span, 'callDetails'>): boolean => callDetails?.includes('"step"') === true
 
 /** Fills blocks with spans, in order. */
-function packBlocks(spans: readonly Span[]): StoredTexts[] {
+function packBlocks(spans: readonly Span[], areByteTexts: boolean): StoredTexts[] {
   const stored: StoredTexts[] = []
-  fields.reset()
+  fields.reset(areByteTexts)
   let first = 0
   for (const [i, span] of spans.entries()) {
     const start = fields.length
@@ -129,7 +129,7 @@ function packBlocks(spans: readonly Span[]): StoredTexts[] {
     first = i
     if (!isTooLong && fields.length <= MAX_BLOCK_BYTES) continue
     stored.push(span)
-    fields.reset()
+    fields.reset(areByteTexts)
     first = i + 1
   }
   return stored.concat(packBlock(spans.slice(first), fields.bytes.subarray(0, fields.length)))

@@ -29,8 +29,11 @@ export interface TraceTexts extends SharedTexts {
 }
 
 /** Returns the texts to store for a new trace. A running trace shares none, because more of its spans may arrive. */
-export function textsOfTrace(trace: Pick<PreparedTrace, 'endedAt' | 'input' | 'output' | 'spans'>): TraceTexts {
-  const { endedAt, input, output, spans } = trace
+export function textsOfTrace(
+  trace: Pick<PreparedTrace, 'endedAt' | 'input' | 'output' | 'spans' | 'areByteTexts'>
+): TraceTexts {
+  const { endedAt, input, output, spans, areByteTexts } = trace
+  const bytesOf = (text: string) => (areByteTexts === true ? text.length : Buffer.byteLength(text))
   const inputSpanId = endedAt === null ? null : spanWith('input', input, spans)
   const outputSpanId = endedAt === null ? null : spanWith('output', output, spans)
   return {
@@ -38,8 +41,8 @@ export function textsOfTrace(trace: Pick<PreparedTrace, 'endedAt' | 'input' | 'o
     output: outputSpanId === null ? output : null,
     inputSpanId,
     outputSpanId,
-    inputBytes: inputSpanId === null ? null : Buffer.byteLength(input as string),
-    outputBytes: outputSpanId === null ? null : Buffer.byteLength(output as string)
+    inputBytes: inputSpanId === null ? null : bytesOf(input as string),
+    outputBytes: outputSpanId === null ? null : bytesOf(output as string)
   }
 }
 

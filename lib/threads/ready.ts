@@ -14,7 +14,14 @@ import { type CallDetails, callDetailsText } from '../trace/call-details.ts'
 import { inBothForms } from '../trace/json/canonical-number.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
-import { type Past, type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
+import {
+  type Past,
+  type PreparedSpan,
+  type PreparedSpans,
+  type PreparedTrace,
+  type SpanHead,
+  shortHash
+} from '../trace/prepared.ts'
 import { type Priced, type PriceSources, priceCall } from '../trace/prices/computed-cost.ts'
 import type { OwnPrice } from '../trace/prices/own.ts'
 import { prepareRestore } from '../trace/restore.ts'
@@ -216,8 +223,8 @@ function headOf(span: PreparedSpan): SpanHead {
   return formerHash === undefined ? head : { formerHash, ...head }
 }
 
-const withRows = <T extends { readonly spans: readonly PreparedSpan[] }>(prepared: T, hurries: boolean) => ({
-  rows: renderSpanRows(prepared.spans, hurries),
+const withRows = <T extends PreparedSpans>(prepared: T, hurries: boolean) => ({
+  rows: renderSpanRows(prepared, hurries),
   ...prepared,
   spans: prepared.spans.map(headOf)
 })

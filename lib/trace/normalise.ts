@@ -6,6 +6,7 @@ import { Refusal } from '../errors.ts'
 import type { EndBody, IngestBody, SpanInput, SpansBody } from '../schema/input.ts'
 import { unstorable } from '../schema/text.ts'
 import { endDocument, spanDocument, traceDocument, usageDocument } from './document.ts'
+import { type ByteText, fromByteText, toByteText } from './json/byte-text.ts'
 import { CanonicalBytes } from './json/canonical.ts'
 import { EMPTY_LIST, EMPTY_OBJECT, type FreeJson, NULL } from './json/free-json.ts'
 import type { Reading } from './json/reader.ts'
@@ -15,7 +16,17 @@ import { isBefore, parseTimestamp } from './timestamp.ts'
 export interface NormalisedFacts {
   /** Whether strings may contain U+0000 or unpaired surrogates. */
   readonly escapes: boolean
+  /** Set if the free-form JSON is byte texts (json/byte-text.ts). */
+  readonly byteText?: Pick<ByteText, 'isBeyondAscii'> | undefined
 }
+
+/** Spells a string of the body like its free-form JSON. */
+const spell = <T extends string | null>({ byteText }: NormalisedFacts, text: T): T =>
+  byteText?.isBeyondAscii === true && text !== null ? (toByteText(text) as T) : text
+
+/** Returns free-form JSON of the body as a text. */
+const textOf = <T extends string | null>({ byteText }: NormalisedFacts, json: T): T =>
+  byteText?.isBeyondAscii === true && json !== null ? (fromByteText(json) as T) : json
 
 export interface Checked<T> extends NormalisedFacts {
   readonly value: Reading<T>
@@ -54,7 +65,7 @@ function normaliseEvents(body: NormalisedFacts, events: Span['events'], path: st
     const eventPath = `${path}events[${i}].`
     checkTexts(body, eventPath, { name })
     const time = normaliseTimestamp(sent, eventPath, 'timestamp')
-    const rest = `,"name":${JSON.stringify(name)},"timestamp":"${time}"}`
+    const rest = `,"name":${JSON.stringify(spell(body, name))},"timestamp":"${time}"}`
     const part = (json: string) => `{"attributes":${json}${rest}`
     const canonical = part(attributes?.canonical ?? 'null')
     return { stored: attributes?.stored == null ? canonical : part(attributes.stored), canonical }
@@ -91,11 +102,11 @@ function normaliseSpan(body: NormalisedFacts, span: Span, path: string): Prepare
     id,
     input: input.canonical,
     kind,
-    model,
-    name,
+    model: spell(body, model),
+    name: spell(body, name),
     output: output.canonical,
     parentId,
-    provider,
+    provider: spell(body, provider),
     startedAt,
     status,
     usage: usageText === '{}' ? undefined : usageText
@@ -167,18 +178,18 @@ export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
     id,
     input: input.canonical,
     metadata: metadata.canonical,
-    model,
-    name,
+    model: spell(body, model),
+    name: spell(body, name),
     output: output.canonical,
-    provider,
-    sessionId,
+    provider: spell(body, provider),
+    sessionId: spell(body, sessionId),
     startedAt,
     status,
-    tags: JSON.stringify(tags),
+    tags: spell(body, JSON.stringify(tags)),
     usage: usageDocument(usage),
-    userId
+    userId: spell(body, userId)
   })
-  canonical.restart()
+  canonical.restart(body.byteText !== undefined)
   canonical.write(BODY_HEAD + head)
   const spans = normaliseSpanList(body, trace.spans, 'trace.spans')
   refuseRepeatedIds(spans)
@@ -204,6 +215,7 @@ export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
     totalTokens: usage.totalTokens,
     costUsd,
     spans,
+    areByteTexts: body.byteText !== undefined,
     hash: canonical.hashBody(),
     bytes: canonical.size - BODY_HEAD.length - BODY_TAIL.length - spanListBytes(spans)
   }
@@ -227,8 +239,9 @@ function spanListBytes(spans: readonly PreparedSpan[]): number {
 }
 
 export function normaliseSpans(body: Checked<SpansBody>): PreparedAppend {
-  canonical.restart()
-  return { operation: 'append', spans: normaliseSpanList(body, body.value.spans, 'spans') }
+  const areByteTexts = body.byteText !== undefined
+  canonical.restart(areByteTexts)
+  return { operation: 'append', spans: normaliseSpanList(body, body.value.spans, 'spans'), areByteTexts }
 }
 
 export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
@@ -244,15 +257,15 @@ export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
   const { head, tail } = endDocument({
     endedAt,
     status,
-    provider: end.provider,
-    model: end.model,
+    provider: end.provider === undefined ? undefined : spell(body, end.provider),
+    model: end.model === undefined ? undefined : spell(body, end.model),
     costUsd: end.costUsd,
     output: output?.canonical,
     metadata: metadata?.canonical,
     usage: usage === undefined ? undefined : usageDocument(usage),
-    tags: JSON.stringify(tags)
+    tags: spell(body, JSON.stringify(tags))
   })
-  canonical.restart()
+  canonical.restart(body.byteText !== undefined)
   canonical.write(head)
   const spans = normaliseSpanList(body, end.spans, 'spans')
   canonical.write(tail)
@@ -262,12 +275,13 @@ export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
     status,
     provider: end.provider,
     model: end.model,
-    output: output === undefined ? undefined : output.stored,
+    output: output === undefined ? undefined : textOf(body, output.stored),
     usage,
     costUsd: end.costUsd,
-    metadata: metadata?.stored ?? undefined,
+    metadata: textOf(body, metadata?.stored ?? null) ?? undefined,
     tags,
     spans,
+    areByteTexts: body.byteText !== undefined,
     hash: canonical.hashBody()
   }
 }

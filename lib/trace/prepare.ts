@@ -6,6 +6,7 @@ import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
 import { EndBody, ImportedBody, IngestBody, MAX_JSON_DEPTH, SpansBody } from '../schema/input.ts'
 import { mayHoldOddText, type ParsedBody, parseBody, readText } from './body.ts'
+import { byteTextOf } from './json/byte-text.ts'
 import { compactText } from './json/compact.ts'
 import { CONTROL, holdsControls } from './json/exact-json.ts'
 import { type Reader, reader } from './json/reader.ts'
@@ -23,16 +24,17 @@ export function prepare(operation: 'append' | 'end', bytes: Uint8Array): Prepare
 export function prepare(operation: Prepared['operation'], bytes: Uint8Array): Prepared
 /** Prepares the body of one of the three write routes. Throws a Refusal that names the field and the rule. */
 export function prepare(operation: Prepared['operation'], bytes: Uint8Array): Prepared {
-  const text = readText(bytes)
   switch (operation) {
     case 'record':
-      return normaliseTrace(readPlain(readers.record, bytes, text) ?? checkTrace(parseBody(text, 'invalid_trace')))
+      return normaliseTrace(readPlain(readers.record, bytes) ?? check('record', parse(bytes)))
     case 'append':
-      return normaliseSpans(readPlain(readers.append, bytes, text) ?? check('append', parseBody(text, 'invalid_trace')))
+      return normaliseSpans(readPlain(readers.append, bytes) ?? check('append', parse(bytes)))
     case 'end':
-      return normaliseEnd(readPlain(readers.end, bytes, text) ?? check('end', parseBody(text, 'invalid_trace')))
+      return normaliseEnd(readPlain(readers.end, bytes) ?? check('end', parse(bytes)))
   }
 }
+
+const parse = (bytes: Uint8Array): ParsedBody => parseBody(readText(bytes), 'invalid_trace')
 
 /** Prepares the parsed body of a trace to import. */
 export function prepareTrace({ value, exact, inexact, escapes }: ParsedBody): PreparedTrace {
@@ -41,18 +43,20 @@ export function prepareTrace({ value, exact, inexact, escapes }: ParsedBody): Pr
 }
 
 /** Fast path for plain, valid bodies. Returns undefined for any other body. */
-function readPlain<T>(reader: Reader<T>, bytes: Uint8Array, text: string): Checked<T> | undefined {
-  const value = (holdsControls(bytes) ? undefined : reader.read(text, MAX_JSON_DEPTH)) ?? readSpaced(reader, text)
-  return value === undefined ? undefined : { value, escapes: mayHoldOddText(text) }
+function readPlain<T>(reader: Reader<T>, bytes: Uint8Array): Checked<T> | undefined {
+  const byteText = byteTextOf(bytes)
+  const text = byteText?.text ?? readText(bytes)
+  const read = (text: string) =>
+    reader.read(byteText === undefined ? text : { text, isBeyondAscii: byteText.isBeyondAscii }, MAX_JSON_DEPTH)
+  const value = (holdsControls(bytes) ? undefined : read(text)) ?? readSpaced(read, text)
+  return value === undefined ? undefined : { value, byteText, escapes: byteText === undefined && mayHoldOddText(text) }
 }
 
-function readSpaced<T>(reader: Reader<T>, text: string) {
+function readSpaced<T>(read: (text: string) => T | undefined, text: string): T | undefined {
   const compact = compactText(text)
   if (compact === undefined || compact === text || CONTROL.test(compact)) return undefined
-  return reader.read(compact, MAX_JSON_DEPTH)
+  return read(compact)
 }
-
-const checkTrace = (body: ParsedBody): Checked<IngestBody> => check('record', body)
 
 /** Slow path: checks a parsed body. Throws a Refusal that names the field and the rule. */
 function check<T extends Prepared['operation']>(operation: T, { value, exact, inexact, escapes }: ParsedBody) {

@@ -67,13 +67,21 @@ export interface TraceFields extends UsageFields {
   readonly metadata: string | null
 }
 
+/** The spans of a body. */
+export interface PreparedSpans {
+  readonly spans: readonly PreparedSpan[]
+  /**
+   * Whether the spans' free-form JSON, and that of a trace, is byte texts (json/byte-text.ts). Other strings never are.
+   */
+  readonly areByteTexts?: boolean | undefined
+}
+
 /** A trace to record: the body of POST /api/v1/traces. */
-export interface PreparedTrace extends TraceFields {
+export interface PreparedTrace extends TraceFields, PreparedSpans {
   readonly operation: 'record'
   readonly traceId: string
   readonly input: string | null
   readonly output: string | null
-  readonly spans: readonly PreparedSpan[]
   /** SHA-256 of the canonical body, including spans. */
   readonly hash: string
   /** `hash` with numbers in the former form. Undefined if both forms are the same. */
@@ -123,13 +131,12 @@ export interface RestoredTrace extends PreparedTrace {
 }
 
 /** Spans to add to a running trace: the body of POST /api/v1/traces/{traceId}/spans. */
-export interface PreparedAppend {
+export interface PreparedAppend extends PreparedSpans {
   readonly operation: 'append'
-  readonly spans: readonly PreparedSpan[]
 }
 
 /** The end of a running trace. A field that the client did not send is undefined and keeps its stored value. */
-export interface PreparedEnd {
+export interface PreparedEnd extends PreparedSpans {
   readonly operation: 'end'
   readonly endedAt: string
   readonly status: string
@@ -141,7 +148,6 @@ export interface PreparedEnd {
   readonly costUsd: number | undefined
   readonly metadata: string | undefined
   readonly tags: readonly string[]
-  readonly spans: readonly PreparedSpan[]
   /** SHA-256 of the canonical end body, including spans. */
   readonly hash: string
   readonly formerHash?: string | undefined

@@ -16,10 +16,13 @@ export class CanonicalBytes {
   length = 0
   /** Bytes by which the stored texts exceed the canonical texts. */
   #surplus = 0
+  #encoding: 'latin1' | 'utf8' = 'utf8'
 
-  restart(): void {
+  /** Begins another body, whose texts may be byte texts (byte-text.ts). */
+  restart(areByteTexts: boolean): void {
     this.length = 0
     this.#surplus = 0
+    this.#encoding = areByteTexts ? 'latin1' : 'utf8'
   }
 
   get size(): number {
@@ -36,7 +39,7 @@ export class CanonicalBytes {
   write(text: string): void {
     if (this.length + text.length * UNIT_BYTES > this.#bytes.length)
       this.#makeRoom(this.length + Buffer.byteLength(text))
-    this.length += this.#bytes.write(text, this.length)
+    this.length += this.#bytes.write(text, this.length, this.#encoding)
   }
 
   /** Returns the SHA-256 of everything written from offset `from` on, as 64 hexadecimal digits. */

@@ -2,7 +2,7 @@
  * Parses and writes JSON without changing any value. Numbers beyond a double's precision, empty keys, `__proto__` keys,
  * U+0000 and unpaired surrogates all survive. Values with equal RFC 8785 canonical forms count as identical.
  */
-import { isAscii, isUtf8, transcode } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import { LosslessNumber, parse as parseLossless } from 'lossless-json'
 import { isHeld } from '../../schema/decimal.ts'
 import { canonicalNumber } from './canonical-number.ts'
@@ -25,16 +25,9 @@ export function decodeText(bytes: Uint8Array): string | undefined {
   // ASCII is decoded as Latin-1 so that V8 stores one byte per character, which makes all later work much faster.
   if (isAscii(buffer)) return buffer.toString('latin1')
   if (!isUtf8(buffer)) return undefined
-  const text = decodeUtf8(buffer)
+  const text = buffer.toString('utf8')
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 }
-
-/** Maximum number of bytes of UTF-8 that are converted in one step, which takes twice as many bytes of memory. */
-const MOST_CONVERTED = 1024 * 1024
-
-/** Decodes valid UTF-8. Node converts UTF-8 to UTF-16 several times as fast as it decodes UTF-8 into a string. */
-const decodeUtf8 = (bytes: Buffer): string =>
-  bytes.length > MOST_CONVERTED ? bytes.toString('utf8') : transcode(bytes, 'utf8', 'utf16le').toString('utf16le')
 
 /** Matches characters below U+0020, which JSON allows only between values. */
 export const CONTROL = /[\u0000-\u001f]/

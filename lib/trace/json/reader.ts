@@ -6,6 +6,7 @@
  */
 import type { Static, TSchema } from 'typebox'
 import { obeysAsWritten, type Rules } from '../../schema/check.ts'
+import { type ByteText, fromByteText } from './byte-text.ts'
 import { EMPTY_OBJECT, type FreeJson, freeJsonOf, NULL, passFree } from './free-json.ts'
 import { EXACT_DIGITS, NOT_PLAIN, Scanner } from './scanner.ts'
 
@@ -21,20 +22,27 @@ export type Reading<T> = unknown extends T
       : T
 
 export interface Reader<T> {
-  /** Reads a text without characters below U+0020. Returns undefined if the text is not plain or breaks a rule. */
-  read(text: string, maxDepth: number): Reading<T> | undefined
+  /**
+   * Reads a text without characters below U+0020, which may be a byte text (byte-text.ts). The free-form JSON of the
+   * result is then byte texts too; its strings are not. Returns undefined if the text is not plain or breaks a rule.
+   */
+  read(text: string | ByteText, maxDepth: number): Reading<T> | undefined
   /** Converts a checked value to a Reading. `exact` is the value with its LosslessNumbers, if any. */
   adapt(value: T, exact: unknown, inexact: boolean): Reading<T>
 }
 
 const scanner = new Scanner()
+/** Whether the scanned text is a byte text that may differ from its text. */
+let isBeyondAscii = false
 
 export function reader<T extends TSchema>(schema: T): Reader<Static<T>> {
   const part = partOf(schema as Rules)
   return {
-    read(text, maxDepth) {
+    read(body, maxDepth) {
+      const isByteText = typeof body !== 'string'
+      isBeyondAscii = isByteText && body.isBeyondAscii
       try {
-        scanner.start(text, maxDepth)
+        scanner.start(isByteText ? body.text : body, maxDepth, isByteText)
         const value = part.read()
         scanner.end()
         return value as Reading<Static<T>>
@@ -109,6 +117,11 @@ function nullable(branches: readonly Rules[]): Part {
 }
 
 function readString(): string {
+  const text = readSpelled()
+  return isBeyondAscii ? fromByteText(text) : text
+}
+
+function readSpelled(): string {
   const from = scanner.at
   const canonical = scanner.string()
   if (canonical !== '') return JSON.parse(canonical)

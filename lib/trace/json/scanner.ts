@@ -9,6 +9,7 @@
  *
  * Methods that return a canonical form return an empty string if the scanned text is already canonical.
  */
+import { FIRST_UNORDERED_BYTE } from './byte-text.ts'
 import { canonicalNumber } from './canonical-number.ts'
 import { Escapes } from './escapes.ts'
 
@@ -66,10 +67,16 @@ export class Scanner {
   #escapedAt = -1
   #level = 0
   #maxLevel = 0
+  /** Names that first differ in two characters from this one on cannot be compared. */
+  #firstUnordered = Number.POSITIVE_INFINITY
 
-  /** Starts scanning a text without characters below U+0020 (see holdsControls in exact-json.ts). */
-  start(text: string, maxDepth: number): void {
+  /**
+   * Starts scanning a text without characters below U+0020 (see holdsControls in exact-json.ts), which may be a byte
+   * text.
+   */
+  start(text: string, maxDepth: number, isByteText = false): void {
     this.text = text
+    this.#firstUnordered = isByteText ? FIRST_UNORDERED_BYTE : Number.POSITIVE_INFINITY
     this.at = 0
     this.#level = 0
     this.#maxLevel = maxDepth
@@ -272,11 +279,11 @@ export class Scanner {
       const canonical = this.value()
       if (canonical !== '' || nameCanonical !== '') isCanonical = false
       const member = { name, nameCanonical, from, valueFrom, end: this.at, canonical }
-      if (members.length > 0 && compareNames(text, members[members.length - 1] as Member, member) >= 0) isSorted = false
+      if (members.length > 0 && this.#compareNames(members[members.length - 1] as Member, member) >= 0) isSorted = false
       members.push(member)
     } while (!this.closes(CLOSE_BRACE))
     if (isSorted && isCanonical) return ''
-    if (!isSorted) sortMembers(text, members)
+    if (!isSorted) this.#sortMembers(members)
     let canonical = '{'
     for (let i = 0; i < members.length; i++) {
       const member = members[i] as Member
@@ -285,6 +292,53 @@ export class Scanner {
     }
     return `${canonical}}`
   }
+
+  /**
+   * Sorts members by the UTF-16 code units of their names, as RFC 8785 requires. Throws NOT_PLAIN if a name repeats.
+   * Insertion sort is fastest for the few members of a typical object, but slow for many.
+   */
+  #sortMembers(members: Member[]): void {
+    if (members.length > 24) members.sort((a, b) => this.#compareNames(a, b))
+    for (let i = 1; i < members.length; i++) {
+      const member = members[i] as Member
+      let place = i
+      while (place > 0 && this.#compareNames(members[place - 1] as Member, member) > 0) {
+        members[place] = members[place - 1] as Member
+        place--
+      }
+      members[place] = member
+      if (place > 0 && this.#compareNames(members[place - 1] as Member, member) === 0) throw NOT_PLAIN
+    }
+  }
+
+  /**
+   * Returns a negative number if the first name sorts first, 0 if equal. Names without escapes are compared in place.
+   * Throws NOT_PLAIN if the order of byte texts may differ from the order of the names.
+   */
+  #compareNames(a: Member, b: Member): number {
+    const { text } = this
+    if (a.name !== '' || b.name !== '') return this.#compareTexts(nameOf(text, a), nameOf(text, b))
+    for (let i = 1; ; i++) {
+      const ofA = text.charCodeAt(a.from + i)
+      const ofB = text.charCodeAt(b.from + i)
+      if (ofA !== ofB) return ofA === QUOTE ? -1 : ofB === QUOTE ? 1 : this.#compareUnits(ofA, ofB)
+      if (ofA === QUOTE) return 0
+    }
+  }
+
+  #compareTexts(a: string, b: string): number {
+    const length = Math.min(a.length, b.length)
+    for (let i = 0; i < length; i++) {
+      const [ofA, ofB] = [a.charCodeAt(i), b.charCodeAt(i)]
+      if (ofA !== ofB) return this.#compareUnits(ofA, ofB)
+    }
+    return a.length - b.length
+  }
+
+  #compareUnits(a: number, b: number): number {
+    if (a >= this.#firstUnordered && b >= this.#firstUnordered) throw NOT_PLAIN
+    return a - b
+  }
 }
 
 function canonicalMember(text: string, { nameCanonical, from, valueFrom, end, canonical }: Member): string {
@@ -292,36 +346,5 @@ function canonicalMember(text: string, { nameCanonical, from, valueFrom, end, ca
   return canonical === '' ? text.slice(from, end) : text.slice(from, valueFrom) + canonical
 }
 
-/**
- * Sorts members by the UTF-16 code units of their names, as RFC 8785 requires. Throws NOT_PLAIN if a name repeats.
- * Insertion sort is fastest for the few members of a typical object, but slow for many.
- */
-function sortMembers(text: string, members: Member[]): void {
-  if (members.length > 24) members.sort((a, b) => compareNames(text, a, b))
-  for (let i = 1; i < members.length; i++) {
-    const member = members[i] as Member
-    let place = i
-    while (place > 0 && compareNames(text, members[place - 1] as Member, member) > 0) {
-      members[place] = members[place - 1] as Member
-      place--
-    }
-    members[place] = member
-    if (place > 0 && compareNames(text, members[place - 1] as Member, member) === 0) throw NOT_PLAIN
-  }
-}
-
-/** Returns a negative number if the first name sorts first, 0 if equal. Names without escapes are compared in place. */
-function compareNames(text: string, a: Member, b: Member): number {
-  if (a.name !== '' || b.name !== '') return compareTexts(nameOf(text, a), nameOf(text, b))
-  for (let i = 1; ; i++) {
-    const ofA = text.charCodeAt(a.from + i)
-    const ofB = text.charCodeAt(b.from + i)
-    if (ofA !== ofB) return ofA === QUOTE ? -1 : ofB === QUOTE ? 1 : ofA - ofB
-    if (ofA === QUOTE) return 0
-  }
-}
-
 const nameOf = (text: string, { name, from, valueFrom }: Member): string =>
   name === '' ? text.slice(from + 1, valueFrom - 2) : name
-
-const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

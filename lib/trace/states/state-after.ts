@@ -1,5 +1,6 @@
 /** Computes a trace's state after a decision is written, so that the state need not be read from the database. */
 
+import { fromByteText } from '../json/byte-text.ts'
 import { type PreparedTrace, type SpanHead, shortHash } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import type { TraceChange, TraceState } from './decide.ts'
@@ -23,7 +24,7 @@ function addHashes(known: Map<string, string>, spans: readonly SpanHead[]): Map<
 
 /** Returns the state of a newly recorded running trace, without the fields in Stamp. */
 export function startedState(trace: PreparedTrace): StartedState {
-  const { spans } = trace
+  const { spans, metadata, output, areByteTexts = false } = trace
   return {
     running: true,
     bodyHash: trace.hash,
@@ -42,8 +43,8 @@ export function startedState(trace: PreparedTrace): StartedState {
     errorCount: countErrors(spans),
     documentBytes: trace.bytes,
     estimatedBytes: trace.bytes + countBytes(spans),
-    metadata: trace.metadata,
-    outputBytes: trace.output === null ? NULL_BYTES : Buffer.byteLength(trace.output),
+    metadata: metadata !== null && areByteTexts ? fromByteText(metadata) : metadata,
+    outputBytes: output === null ? NULL_BYTES : areByteTexts ? output.length : Buffer.byteLength(output),
     spanHashes: addHashes(new Map(), spans),
     isGathered: false,
     gathered: undefined,

@@ -14,11 +14,13 @@ import {
 import { digitsOf, listsOf, tagListsOf } from '../../../lib/rows/list-numbers.ts'
 import { type SpanTexts, unpackTexts } from '../../../lib/rows/packed-texts.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
-import { hexId, ingestBody, span, spanId, spansBody } from '../../fixtures/bodies/bodies.ts'
+import { startedState } from '../../../lib/trace/states/state-after.ts'
+import { AT, hexId, ingestBody, span, spanId, spansBody } from '../../fixtures/bodies/bodies.ts'
+import { withPlainTexts } from '../../fixtures/bodies/plain-texts.ts'
 
 const bytes = (body: object) => Buffer.from(JSON.stringify(body))
 const record = (over: object) => prepare('record', bytes(ingestBody(over)))
-const append = (...spans: object[]) => prepare('append', bytes(spansBody(...spans))).spans
+const append = (...spans: object[]) => prepare('append', bytes(spansBody(...spans)))
 
 type Row = Readonly<Record<string, Buffer | undefined>>
 
@@ -81,8 +83,9 @@ t.test('the rows of selected spans contain their data, packed or not', async () 
       fc.boolean(),
       fc.infiniteStream(fc.boolean()),
       (sent, hurries, chosen) => {
-        const spans = append(...sent)
-        const all = renderSpanRows(spans, hurries)
+        const prepared = append(...sent)
+        const { spans } = prepared
+        const all = renderSpanRows(prepared, hurries)
         if (readSpanRows(all).some(row => row.packed !== undefined)) packed++
         const added = spans.filter(() => chosen.next().value)
         const rows = readSpanRows(pickRows(all, spans, added))
@@ -147,6 +150,31 @@ t.test("a trace's lists are those of its environment, which groups can read", as
   const moved = renderListedRows({ ...trace, tags: [] }, lists)
   t.equal(moved.family, family('production'))
   t.strictSame([moved.tags, moved.tagsEnd], [[], moved.bytes.length])
+})
+
+t.test('byte texts are written as the texts that they spell', async t => {
+  // Neither short nor long texts are near a length from which they are shared or packed.
+  const text = fc.oneof(
+    fc.string({ unit: 'binary-ascii', maxLength: 20 }),
+    fc.string({ unit: 'binary', maxLength: 20 }),
+    fc.constantFrom('a', '"', '\\', '\n', '\u007f', 'é', 'Ł', '“', '😀').map(each => `${each} and more `.repeat(1000))
+  )
+  let byteTexts = 0
+  fc.assert(
+    fc.property(text, text, text, fc.boolean(), fc.boolean(), (one, two, three, hurries, isEnded) => {
+      const name = `n${three}`.slice(0, 9).toWellFormed().replaceAll('\0', '')
+      const events = [{ name, attributes: { [one]: three }, timestamp: AT }]
+      const spans = [span({ name, input: one, output: { [two]: three }, events }), span({ attributes: { one } })]
+      const over = { name, model: name, userId: name, tags: [name], metadata: { [three]: two }, input: one }
+      const trace = record({ ...over, spans, ...(!isEnded && { endedAt: undefined }) })
+      if (trace.areByteTexts === true && !/^[\x00-\x7f]*$/.test(one + two + three)) byteTexts++
+      const plain = withPlainTexts(trace)
+      assert.deepEqual(renderTraceRows(trace, null, hurries), renderTraceRows(plain, null, hurries))
+      assert.deepEqual(renderSpanRows(trace, hurries), renderSpanRows(plain, hurries))
+      assert.deepEqual(startedState(trace), startedState(plain))
+    })
+  )
+  t.ok(byteTexts > 5, 'some texts were byte texts beyond ASCII')
 })
 
 t.test('rendered bytes do not change when others are rendered after them', async t => {

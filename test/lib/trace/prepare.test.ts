@@ -1,7 +1,9 @@
 import t from 'tap'
 import { Refusal } from '../../../lib/errors.ts'
+import { fromByteText } from '../../../lib/trace/json/byte-text.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
-import type { Prepared } from '../../../lib/trace/prepared.ts'
+import type { Prepared, PreparedSpans } from '../../../lib/trace/prepared.ts'
+import { withPlainTexts } from '../../fixtures/bodies/plain-texts.ts'
 
 const AT = '2026-11-21T12:00:00.000Z'
 const LATER = '2026-11-21T12:00:01.000Z'
@@ -192,4 +194,44 @@ t.test('accepts values at every limit', async t => {
     ingest({ input: '\u0000\ud800', metadata: { '': 1, '\u0000': 2 } })
   ]
   for (const body of bodies) t.equal(refusal('record', body), 'accepted')
+})
+
+t.test('a body with raw characters equals the same body with escapes', async t => {
+  const text = 'é, 東京 and 😀 \u2028 "quoted"\n'
+  const raw = (body: object) => bytes(body)
+  const escaped = (body: object) =>
+    Buffer.from(
+      JSON.stringify(body).replaceAll(/[^\x00-\x7f]/g, each => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    )
+  const free = { input: text, output: { [text]: [text] }, attributes: { a: text, [text]: 1 } }
+  const events = [{ name: text, timestamp: AT, attributes: { [text]: text } }]
+  const spans = [span({ ...free, events, name: text, model: text, provider: text })]
+  const fields = { model: text, provider: text, tags: [text, 'a'], metadata: { [text]: text } }
+  const bodies = {
+    record: ingest({ ...fields, name: text, sessionId: text, userId: text, input: text, output: [text], spans }),
+    append: { schemaVersion: 1, spans },
+    end: { schemaVersion: 1, endedAt: LATER, ...fields, output: { [text]: text }, spans }
+  }
+  const plainSpans = (prepared: PreparedSpans) =>
+    prepared.areByteTexts === true
+      ? prepared.spans.map(({ input, output, attributes, events, ...rest }) => ({
+          ...rest,
+          ...Object.fromEntries(
+            Object.entries({ input, output, attributes, events }).map(([key, json]) => [key, fromByteText(json!)])
+          )
+        }))
+      : prepared.spans
+  for (const operation of ['append', 'end'] as const) {
+    const one = prepare(operation, raw(bodies[operation]))
+    const other = prepare(operation, escaped(bodies[operation]))
+    t.same([one.areByteTexts, other.areByteTexts], [true, false])
+    const { spans: _, areByteTexts: __, ...rest } = one
+    t.match(other, rest, operation)
+    t.same(plainSpans(one), plainSpans(other))
+  }
+  const one = prepare('record', raw(bodies.record))
+  const other = prepare('record', escaped(bodies.record))
+  t.same([one.areByteTexts, other.areByteTexts], [true, false])
+  t.same(withPlainTexts(one), { ...other, areByteTexts: false })
+  t.equal(JSON.parse(other.output!)[0], text)
 })

@@ -85,7 +85,7 @@ const HOUR_OF_TRACES = `traces t
   where t.project_id = $1::int and t.started_at >= to_timestamp($2::float8 / 1000)
     and t.started_at < to_timestamp($2::float8 / 1000) + interval '1 hour'`
 
-/** Readers follow the index, in which the rows of an hour or day are in this order. In the same order, they share pages. */
+/** Readers follow the index, which has an hour's or a day's rows in this order, so neighbours should share a page. */
 const IN_ORDER = 'order by list'
 
 /** Parameters: the project, the hour, the field and the tag's key. */

@@ -6,11 +6,12 @@ import { Refusal } from '../../../../lib/errors.ts'
 import { IngestBody, MAX_JSON_DEPTH } from '../../../../lib/schema/input.ts'
 import { readBody } from '../../../../lib/trace/body.ts'
 import { compactText } from '../../../../lib/trace/json/compact.ts'
-import { holdsControls, parseExact, stringifyExact } from '../../../../lib/trace/json/exact-json.ts'
+import { canonicalise, holdsControls, parseExact, stringifyExact } from '../../../../lib/trace/json/exact-json.ts'
 import { surplusOf } from '../../../../lib/trace/json/free-json.ts'
 import { reader } from '../../../../lib/trace/json/reader.ts'
 import { prepare, prepareTrace } from '../../../../lib/trace/prepare.ts'
 import type { PreparedTrace } from '../../../../lib/trace/prepared.ts'
+import { withPlainTexts } from '../../../fixtures/bodies/plain-texts.ts'
 import { runs } from '../../../torture/orders.ts'
 
 const AT = '2026-11-21T12:00:00.000Z'
@@ -21,7 +22,7 @@ const plain = reader(IngestBody)
 /** Returns the error message, or all values that determine identity, sizes and columns. */
 function outcome(way: () => PreparedTrace): unknown {
   try {
-    const trace = way()
+    const trace = withPlainTexts(way())
     const values = ({ input, output, ...rest }: { input: string | null; output: string | null }) => ({
       ...rest,
       input: exactly(input),
@@ -120,7 +121,13 @@ const name = fc.oneof(
     '"\\u0061"',
     '"\\/"',
     '"\\""',
-    '"é"'
+    '"é"',
+    '"東"',
+    '"\ue000"',
+    '"\uffff"',
+    '"😀"',
+    '"😀\\n"',
+    '"\uffff\\n"'
   )
 )
 const { value: json } = fc.letrec<{ value: string }>(tie => ({
@@ -150,12 +157,40 @@ const body = fc
   })
   .map(
     ({ input, output, metadata, attributes, event, cost, title }) =>
-      `${START},"input":${input},"metadata":${metadata},"tags":["x",${title}],"costUsd":${cost},"spans":[${SPAN},"output":${output},` +
-      `"attributes":${attributes},"events":[{"name":"e","timestamp":"${AT}","attributes":${event}}],"parentSpanId":null}]}}`
+      `${START},"input":${input},"metadata":${metadata},"tags":["x",${title}],"costUsd":${cost},"sessionId":${title},` +
+      `"model":"é","spans":[${SPAN},"output":${output},"attributes":${attributes},"provider":${title},` +
+      `"events":[{"name":${title},"timestamp":"${AT}","attributes":${event}}],"parentSpanId":null}]}}`
   )
+/** Bodies without escapes that spell a character by number, which are read as byte texts. */
+const unnumbered = body.map(text => text.replaceAll(/\\u[\dA-Fa-f]{4}/g, 'é'))
 
 t.test('both paths give the same result for any JSON in the free fields', async () => {
   fc.assert(fc.property(body, assertSame), runs(300))
+  let byteTexts = 0
+  const assertSameByteText = (text: string) => {
+    assertSame(text)
+    try {
+      if (prepare('record', Buffer.from(text)).areByteTexts === true) byteTexts++
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+    }
+  }
+  fc.assert(fc.property(unnumbered, assertSameByteText), runs(300))
+  assert.ok(byteTexts > 20, 'some bodies were read as byte texts')
+})
+
+t.test('the names of byte texts are in the order of UTF-16 code units', async t => {
+  const names = ['z', 'é', '東', '\ue000', '\uffff', '😀', '𝄞', '\n😀', '\n\uffff', '😀\ue000', '😀😀']
+  for (const one of names) {
+    for (const other of names) {
+      if (one === other) continue
+      const metadata = JSON.stringify({ [one]: 1, [other]: 2, a: 3 })
+      const text = `${START},"metadata":${metadata}}}`
+      assertSame(text)
+      const sorted = `${START},"metadata":${canonicalise(JSON.parse(metadata))}}}`
+      t.equal(prepare('record', Buffer.from(text)).hash, prepare('record', Buffer.from(sorted)).hash, metadata)
+    }
+  }
 })
 
 t.test('a stored free value differs in length from its canonical form only in its numbers', async () => {
@@ -197,7 +232,7 @@ t.test('a text with one change gives the same result or the same error message o
     '\u00a0'
   )
   fc.assert(
-    fc.property(body, fc.nat(), fc.nat({ max: 2 }), piece, (text, place, cut, put) => {
+    fc.property(fc.oneof(body, unnumbered), fc.nat(), fc.nat({ max: 2 }), piece, (text, place, cut, put) => {
       const at = place % text.length
       assertSame(text.slice(0, at) + put + text.slice(at + cut))
     }),
@@ -208,7 +243,7 @@ t.test('a text with one change gives the same result or the same error message o
 t.test('whitespace between tokens changes nothing', async () => {
   const space = fc.constantFrom('', ' ', '\n', '\r\n\t', '    ')
   fc.assert(
-    fc.property(body, fc.array(space, { minLength: 1, maxLength: 5 }), (text, spaces) => {
+    fc.property(fc.oneof(body, unnumbered), fc.array(space, { minLength: 1, maxLength: 5 }), (text, spaces) => {
       let i = 0
       const spaced = text.replace(/"(?:[^"\\]|\\.)*"|[{}[\],:]/g, part => part + spaces[i++ % spaces.length])
       assert.equal(compactText(spaced), text)
