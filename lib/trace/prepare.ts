@@ -44,15 +44,23 @@ export function prepareTrace({ value, exact, inexact, escapes }: ParsedBody): Pr
 
 /** Fast path for plain, valid bodies. Returns undefined for any other body. */
 function readPlain<T>(reader: Reader<T>, bytes: Uint8Array): Checked<T> | undefined {
+  const mayBeCompact = !holdsControls(bytes)
   const byteText = byteTextOf(bytes)
-  const text = byteText?.text ?? readText(bytes)
-  const read = (text: string) =>
-    reader.read(byteText === undefined ? text : { text, isBeyondAscii: byteText.isBeyondAscii }, MAX_JSON_DEPTH)
-  const value = (holdsControls(bytes) ? undefined : read(text)) ?? readSpaced(read, text)
-  return value === undefined ? undefined : { value, byteText, escapes: byteText === undefined && mayHoldOddText(text) }
+  if (byteText !== undefined) {
+    const { text, isBeyondAscii } = byteText
+    const value = readCompact(text, mayBeCompact, text => reader.read({ text, isBeyondAscii }, MAX_JSON_DEPTH))
+    if (value !== undefined) return { value, byteText, escapes: false }
+    if (!mayHoldOddText(text)) return undefined
+  }
+  const text = readText(bytes)
+  const value = readCompact(text, mayBeCompact, text => reader.read(text, MAX_JSON_DEPTH))
+  return value === undefined ? undefined : { value, escapes: mayHoldOddText(text) }
 }
 
-function readSpaced<T>(read: (text: string) => T | undefined, text: string): T | undefined {
+/** Reads a text as it is if it may be compact, and otherwise without its white space. */
+function readCompact<T>(text: string, mayBeCompact: boolean, read: (text: string) => T | undefined): T | undefined {
+  const value = mayBeCompact ? read(text) : undefined
+  if (value !== undefined) return value
   const compact = compactText(text)
   if (compact === undefined || compact === text || CONTROL.test(compact)) return undefined
   return read(compact)

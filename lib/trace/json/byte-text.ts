@@ -15,16 +15,12 @@ export interface ByteText {
   readonly isBeyondAscii: boolean
 }
 
-/**
- * Returns a body as a byte text. Returns undefined if the bytes are not UTF-8, begin with a byte-order mark, or contain
- * an escape that spells a character by number: its canonical form would not be a byte text.
- */
+/** Returns a body as a byte text. Returns undefined if the bytes are not UTF-8, or begin with a byte-order mark. */
 export function byteTextOf(bytes: Uint8Array): ByteText | undefined {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const isBeyondAscii = !isAscii(buffer)
   if (isBeyondAscii && (!isUtf8(buffer) || buffer[0] === 0xef)) return undefined
-  const text = buffer.toString('latin1')
-  return text.includes('\\u') ? undefined : { text, isBeyondAscii }
+  return { text: buffer.toString('latin1'), isBeyondAscii }
 }
 
 export const toByteText = (text: string): string =>

@@ -71,8 +71,8 @@ export class Scanner {
   #firstUnordered = Number.POSITIVE_INFINITY
 
   /**
-   * Starts scanning a text without characters below U+0020 (see holdsControls in exact-json.ts), which may be a byte
-   * text.
+   * Starts scanning a text without characters below U+0020 (see holdsControls in exact-json.ts). Throws NOT_PLAIN for a
+   * byte text with an escape that spells a character by number: its canonical form would not be a byte text.
    */
   start(text: string, maxDepth: number, isByteText = false): void {
     this.text = text
@@ -81,6 +81,7 @@ export class Scanner {
     this.#level = 0
     this.#maxLevel = maxDepth
     this.#escapes.find(text)
+    if (isByteText && this.#escapes.hasNumbered) throw NOT_PLAIN
     this.#nextEscape = 0
     this.#escape = this.#escapes.places[0] as number
     this.#escapedAt = -1

@@ -196,6 +196,32 @@ t.test('accepts values at every limit', async t => {
   for (const body of bodies) t.equal(refusal('record', body), 'accepted')
 })
 
+t.test('a body is a byte text unless an escape spells a character by number', async t => {
+  const body = JSON.stringify(ingest({ input: 'INPUT', name: '東', spans: [span()] }))
+  const table: [string, string, boolean][] = [
+    ['letters', 'plain', true],
+    ['escapes', '\\n \\" \\\\ \\/', true],
+    ['an escaped backslash before a u', 'C:\\\\users', true],
+    ['Latin-1', 'é', true],
+    ['an emoji', '😀', true],
+    ['an escaped letter', '\\u0061', false],
+    ['an escape after an escaped backslash', '\\\\\\u00e9', false]
+  ]
+  for (const [name, input, isByteText] of table) {
+    const sent = body.replace('INPUT', () => input)
+    for (const [spelling, text] of [
+      [name, sent],
+      [`${name}, with spaces`, sent.replace(':', ' : ')]
+    ] as const) {
+      const trace = prepare('record', bytes(text))
+      t.equal(trace.areByteTexts ?? false, isByteText, spelling)
+      t.equal(withPlainTexts(trace).input, JSON.stringify(JSON.parse(`"${input}"`)), spelling)
+      t.equal(trace.name, '東')
+    }
+  }
+  t.notOk(prepare('record', bytes(`\ufeff${body}`)).areByteTexts, 'a byte-order mark')
+})
+
 t.test('a body with raw characters equals the same body with escapes', async t => {
   const text = 'é, 東京 and 😀 \u2028 "quoted"\n'
   const raw = (body: object) => bytes(body)
