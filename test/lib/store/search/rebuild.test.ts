@@ -7,6 +7,7 @@ import { findDue, readBacklog, readSearchState } from '../../../../lib/store/sea
 import { deleteTrace } from '../../../../lib/store/trace/deletion.ts'
 import { ingestBody, span } from '../../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
+import { countLockWaits } from '../../../fixtures/database/locks.ts'
 import { findAll, indexAll, rebuildAll, rest, searchedProject } from '../../../fixtures/database/search-histories.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 import { until } from '../../../fixtures/until.ts'
@@ -101,15 +102,12 @@ t.test('a process that is killed while it replaces a segment leaves the old segm
   const other = connectTo(database.target)
   t.teardown(() => other.end({ timeout: 0 }))
   await other.begin(async held => {
-    await held`select from search_segments for update`
+    await held`select from search_segments where project_id = ${projectId} for update`
     const killed = rebuildOld(own, projectId, rest)
     const failed = t.rejects(killed)
     // By now the postings are deleted in the transaction.
-    await until(
-      async () =>
-        (await held`select from pg_stat_activity where pid = ${pid} and wait_event_type = 'Lock'`).length === 1
-    )
-    await held`select pg_terminate_backend(${pid})`
+    await until(async () => (await countLockWaits(database)) > 0)
+    await held`select pg_terminate_backend(${pid}::int)`
     await failed
   })
   await pool.run(async sql => {
