@@ -21,12 +21,12 @@ export interface NormalisedFacts {
 }
 
 /** Spells a string of the body like its free-form JSON. */
-const spell = <T extends string | null>({ byteText }: NormalisedFacts, text: T): T =>
-  byteText?.isBeyondAscii === true && text !== null ? (toByteText(text) as T) : text
+const spell = <T extends string | null | undefined>({ byteText }: NormalisedFacts, text: T): T =>
+  byteText?.isBeyondAscii === true && text != null ? (toByteText(text) as T) : text
 
 /** Returns free-form JSON of the body as a text. */
-const textOf = <T extends string | null>({ byteText }: NormalisedFacts, json: T): T =>
-  byteText?.isBeyondAscii === true && json !== null ? (fromByteText(json) as T) : json
+const textOf = <T extends string | null | undefined>({ byteText }: NormalisedFacts, json: T): T =>
+  byteText?.isBeyondAscii === true && json != null ? (fromByteText(json) as T) : json
 
 export interface Checked<T> extends NormalisedFacts {
   readonly value: Reading<T>
@@ -257,8 +257,8 @@ export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
   const { head, tail } = endDocument({
     endedAt,
     status,
-    provider: end.provider === undefined ? undefined : spell(body, end.provider),
-    model: end.model === undefined ? undefined : spell(body, end.model),
+    provider: spell(body, end.provider),
+    model: spell(body, end.model),
     costUsd: end.costUsd,
     output: output?.canonical,
     metadata: metadata?.canonical,
@@ -275,10 +275,10 @@ export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
     status,
     provider: end.provider,
     model: end.model,
-    output: output === undefined ? undefined : textOf(body, output.stored),
+    output: textOf(body, output?.stored),
     usage,
     costUsd: end.costUsd,
-    metadata: textOf(body, metadata?.stored ?? null) ?? undefined,
+    metadata: textOf(body, metadata?.stored) ?? undefined,
     tags,
     spans,
     areByteTexts: body.byteText !== undefined,

@@ -1,6 +1,7 @@
 /** Checks that texts in any characters are stored and read back, however a client spells them. */
 import t from 'tap'
 import { endBody, ingestBody, LATER, span, spanId, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { withEscapes } from '../../fixtures/bodies/plain-texts.ts'
 import { testService } from '../../fixtures/service/service.ts'
 
 const { call } = await testService(t)
@@ -8,8 +9,6 @@ const TRACES = '/api/v1/traces'
 const TEXT = 'é, 東京, 😀, \u0080, \u2028 and "quotes"\n'
 const FREE = { input: TEXT, output: { [TEXT]: [TEXT, 'a'] } }
 
-const withEscapes = (body: object): string =>
-  JSON.stringify(body).replaceAll(/[^\x00-\x7f]/g, each => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`)
 const step = (more: object = {}) =>
   span({
     ...{ ...FREE, name: TEXT, model: TEXT, provider: TEXT, attributes: { [TEXT]: TEXT }, ...more },
