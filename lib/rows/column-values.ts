@@ -4,7 +4,7 @@
 
 import { type CountedTrace, nanoDollars } from '../rollups/amounts.ts'
 import { bucketOf, exponentOf } from '../rollups/latency.ts'
-import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
+import { type Past, type PastScore, type PreparedTrace, shortHash, type TraceSpan } from '../trace/prepared.ts'
 import { isRun } from '../trace/runs.ts'
 import { countBytes, countErrors } from '../trace/span-sums.ts'
 import type { Ending, TraceChange, TraceState } from '../trace/states/decide.ts'
@@ -34,10 +34,10 @@ type ValuesFor<Columns extends readonly { readonly name: string }[], Item> = Rea
   Record<Columns[number]['name'], (item: Item) => Value>
 >
 
-export const spanHeadValues: ValuesFor<typeof SPAN_HEAD_COLUMNS, PreparedSpan> = {
+export const spanHeadValues: ValuesFor<typeof SPAN_HEAD_COLUMNS, TraceSpan> = {
   id: span => span.id,
   parent_id: span => span.parentId,
-  hash: shortHash,
+  hash: ({ hash }) => (hash === null ? null : shortHash({ hash })),
   kind: span => span.kind,
   status: span => span.status,
   started_at: span => span.startedAt,

@@ -5,7 +5,7 @@
  * If `hurries` is set, only texts that PostgreSQL would otherwise compress are packed (lib/rows/packed-texts.ts).
  */
 import { UNASSIGNED } from '../trace/environment.ts'
-import type { PreparedSpans, SpanHead } from '../trace/prepared.ts'
+import type { PreparedSpans, SpanHead, TraceSpan } from '../trace/prepared.ts'
 import { cutTexts } from '../trace/states/cut-texts.ts'
 import {
   type Delta,
@@ -163,7 +163,7 @@ export function renderCopiedRows(
   }
 }
 
-export function renderSpanRows(prepared: PreparedSpans, hurries: boolean): SpanRows {
+export function renderSpanRows(prepared: PreparedSpans<TraceSpan>, hurries: boolean): SpanRows {
   rows.reset(prepared.areByteTexts)
   const starts = writeSpans(prepared, hurries)
   return { bytes: rows.take(), spans: starts }
@@ -210,7 +210,7 @@ function writeDeltas(all: readonly Delta[]): number[] {
   })
 }
 
-function writeSpans({ spans, areByteTexts }: PreparedSpans, hurries: boolean): number[] {
+function writeSpans({ spans, areByteTexts }: PreparedSpans<TraceSpan>, hurries: boolean): number[] {
   const texts = packTexts(spans, hurries, areByteTexts)
   return spans.map((span, i) => {
     const from = beginRow(SPAN_COLUMNS)

@@ -7,7 +7,7 @@
  * A span keeps its texts for as long as its row exists, and rows of single spans are never removed, except those of
  * steps. A text is therefore shared with any span but a step.
  */
-import type { PreparedSpan, PreparedTrace } from '../trace/prepared.ts'
+import type { PreparedTrace, TraceSpan } from '../trace/prepared.ts'
 import { readField, skipFields } from './copy-format.ts'
 import { isStep } from './packed-texts.ts'
 
@@ -47,7 +47,7 @@ export function textsOfTrace(
 }
 
 /** Returns the first span with this text. Comparing strings is cheap, because nearly all differ in length. */
-function spanWith(side: 'input' | 'output', text: string | null, spans: readonly PreparedSpan[]): string | null {
+function spanWith(side: 'input' | 'output', text: string | null, spans: readonly TraceSpan[]): string | null {
   if (text === null || text.length < LEAST_SHARED) return null
   for (const span of spans) if (span[side] === text && !isStep(span)) return span.id
   return null

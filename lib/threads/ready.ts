@@ -15,12 +15,14 @@ import { inBothForms } from '../trace/json/canonical-number.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
 import {
+  assertHashed,
   type Past,
   type PreparedSpan,
   type PreparedSpans,
   type PreparedTrace,
   type SpanHead,
-  shortHash
+  shortHash,
+  type TraceSpan
 } from '../trace/prepared.ts'
 import { type Priced, type PriceSources, priceCall } from '../trace/prices/computed-cost.ts'
 import type { OwnPrice } from '../trace/prices/own.ts'
@@ -186,13 +188,13 @@ function prepareAndRender(task: ReadyTask, mayLoad: boolean): Ready {
 function withFormer<T extends Hashed>(prepare: () => T): T {
   const { made, former } = inBothForms(prepare)
   if (former === undefined) return made
-  const spans = made.spans.map((span, i) => ({ ...span, formerHash: former.spans[i]?.hash }))
+  const spans = made.spans.map((span, i) => ({ ...span, formerHash: former.spans[i]?.hash ?? undefined }))
   return { ...made, formerHash: former.hash, spans }
 }
 
 interface Hashed {
   readonly hash?: string
-  readonly spans: readonly PreparedSpan[]
+  readonly spans: readonly TraceSpan[]
 }
 
 function readyRecord(
@@ -211,10 +213,23 @@ function readyRecord(
     spanCount: trace.spans.length,
     estimatedBytes: estimatedBytes(trace),
     started,
-    restored: trace.past && { ...trace, past: trace.past, spans: trace.spans.map(headOf) },
-    rows: renderTraceRows(trace, environment, hurries, allocate)
+    restored: trace.past && restoredHead(trace, trace.past),
+    rows: renderTraceRows(storedForm(trace), environment, hurries, allocate)
   }
   return trace.formerHash === undefined ? record : { formerHash: trace.formerHash, ...record }
+}
+
+/** A trace that was recorded whole is stored without its spans' hashes, also if it is restored. */
+function storedForm(trace: NewTrace): NewTrace {
+  const { past, endedAt, ranks, spans } = trace
+  if (past === undefined || endedAt === null || ranks != null || past.endHash !== null) return trace
+  return { ...trace, spans: spans.map(span => ({ ...span, hash: null })) }
+}
+
+function restoredHead(trace: NewTrace, past: Past): RestoredHead {
+  const { spans } = trace
+  assertHashed(spans)
+  return { ...trace, past, spans: spans.map(headOf) }
 }
 
 function headOf(span: PreparedSpan): SpanHead {

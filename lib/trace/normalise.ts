@@ -10,7 +10,14 @@ import { type ByteText, fromByteText, toByteText } from './json/byte-text.ts'
 import { CanonicalBytes } from './json/canonical.ts'
 import { EMPTY_LIST, EMPTY_OBJECT, type FreeJson, NULL } from './json/free-json.ts'
 import type { Reading } from './json/reader.ts'
-import type { PreparedAppend, PreparedEnd, PreparedSpan, PreparedTrace, UsageFields } from './prepared.ts'
+import {
+  assertHashed,
+  type PreparedAppend,
+  type PreparedEnd,
+  type PreparedTrace,
+  type TraceSpan,
+  type UsageFields
+} from './prepared.ts'
 import { isBefore, parseTimestamp } from './timestamp.ts'
 
 export interface NormalisedFacts {
@@ -79,8 +86,8 @@ function normaliseEvents(body: NormalisedFacts, events: Span['events'], path: st
 /** Canonical bytes of the current body. One buffer suffices, because a thread prepares one body at a time. */
 const canonical = new CanonicalBytes()
 
-/** Prepares one span and appends its document to `canonical`. */
-function normaliseSpan(body: NormalisedFacts, span: Span, path: string): PreparedSpan {
+/** Prepares one span and appends its document to `canonical`. Hashes the document if `isHashed` is set. */
+function normaliseSpan(body: NormalisedFacts, span: Span, path: string, isHashed: boolean): TraceSpan {
   checkTexts(body, path, { name: span.name, provider: span.provider, model: span.model })
   const startedAt = normaliseTimestamp(span.startedAt, path, 'startedAt')
   const endedAt = normaliseTimestamp(span.endedAt, path, 'endedAt')
@@ -131,16 +138,28 @@ function normaliseSpan(body: NormalisedFacts, span: Span, path: string): Prepare
     outputTokens: usage.outputTokens,
     totalTokens: usage.totalTokens,
     costUsd,
-    hash: canonical.hash(from),
+    hash: isHashed ? canonical.hash(from) : null,
     bytes: canonical.size - sizeFrom
   }
 }
 
-function normaliseSpanList(body: NormalisedFacts, spans: readonly Span[] | undefined, path: string): PreparedSpan[] {
+function normaliseSpanList(
+  body: NormalisedFacts,
+  spans: readonly Span[] | undefined,
+  path: string,
+  isHashed: boolean
+): TraceSpan[] {
   return (spans ?? []).map((span, i) => {
     if (i > 0) canonical.write(',')
-    return normaliseSpan(body, span, `${path}[${i}].`)
+    return normaliseSpan(body, span, `${path}[${i}].`, isHashed)
   })
+}
+
+/** Prepares the spans of an append or an end, which are compared with stored spans. */
+function normaliseAdded(body: NormalisedFacts, spans: readonly Span[] | undefined) {
+  const added = normaliseSpanList(body, spans, 'spans', true)
+  assertHashed(added)
+  return added
 }
 
 /** Removes duplicate tags and keeps the first occurrence of each. */
@@ -150,7 +169,11 @@ function normaliseTags(body: NormalisedFacts, tags: readonly string[] | undefine
   return [...new Set(tags)]
 }
 
-export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
+/**
+ * Prepares a trace. The spans of a complete trace are hashed only if `isRestored` is set, because only an import
+ * compares them with stored spans.
+ */
+export function normaliseTrace(body: Checked<IngestBody>, isRestored = false): PreparedTrace {
   const { trace } = body.value
   if (trace.status !== undefined && trace.endedAt === undefined) {
     refuse('trace.status', 'must be absent if trace.endedAt is absent: a running trace gets its status when it ends')
@@ -191,7 +214,7 @@ export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
   })
   canonical.restart(body.byteText !== undefined)
   canonical.write(BODY_HEAD + head)
-  const spans = normaliseSpanList(body, trace.spans, 'trace.spans')
+  const spans = normaliseSpanList(body, trace.spans, 'trace.spans', isRestored || endedAt === null)
   refuseRepeatedIds(spans)
   canonical.write(tail + BODY_TAIL)
   canonical.resize(input, output, metadata)
@@ -224,7 +247,7 @@ export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
 const BODY_HEAD = '{"schemaVersion":1,"trace":'
 const BODY_TAIL = '}'
 
-function refuseRepeatedIds(spans: readonly PreparedSpan[]): void {
+function refuseRepeatedIds(spans: readonly TraceSpan[]): void {
   const seen = new Set<string>()
   for (const [i, { id }] of spans.entries()) {
     if (seen.has(id)) refuse(`trace.spans[${i}].id`, 'must not repeat the id of another span')
@@ -233,7 +256,7 @@ function refuseRepeatedIds(spans: readonly PreparedSpan[]): void {
 }
 
 /** Returns the number of UTF-8 bytes that `spans` takes in a trace's document. */
-function spanListBytes(spans: readonly PreparedSpan[]): number {
+function spanListBytes(spans: readonly TraceSpan[]): number {
   const commas = Math.max(0, spans.length - 1)
   return '"spans":[],'.length + commas + spans.reduce((sum, span) => sum + span.bytes, 0)
 }
@@ -241,7 +264,7 @@ function spanListBytes(spans: readonly PreparedSpan[]): number {
 export function normaliseSpans(body: Checked<SpansBody>): PreparedAppend {
   const areByteTexts = body.byteText !== undefined
   canonical.restart(areByteTexts)
-  return { operation: 'append', spans: normaliseSpanList(body, body.value.spans, 'spans'), areByteTexts }
+  return { operation: 'append', spans: normaliseAdded(body, body.value.spans), areByteTexts }
 }
 
 export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
@@ -267,7 +290,7 @@ export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
   })
   canonical.restart(body.byteText !== undefined)
   canonical.write(head)
-  const spans = normaliseSpanList(body, end.spans, 'spans')
+  const spans = normaliseAdded(body, end.spans)
   canonical.write(tail)
   return {
     operation: 'end',

@@ -11,7 +11,14 @@ import { compactText } from './json/compact.ts'
 import { CONTROL, holdsControls } from './json/exact-json.ts'
 import { type Reader, reader } from './json/reader.ts'
 import { type Checked, normaliseEnd, normaliseSpans, normaliseTrace } from './normalise.ts'
-import type { Prepared, PreparedAppend, PreparedEnd, PreparedTrace } from './prepared.ts'
+import {
+  assertHashed,
+  type Prepared,
+  type PreparedAppend,
+  type PreparedEnd,
+  type PreparedSpan,
+  type PreparedTrace
+} from './prepared.ts'
 
 const checks = { record: checker(IngestBody), append: checker(SpansBody), end: checker(EndBody) }
 const imported = checker(ImportedBody)
@@ -37,9 +44,12 @@ export function prepare(operation: Prepared['operation'], bytes: Uint8Array): Pr
 const parse = (bytes: Uint8Array): ParsedBody => parseBody(readText(bytes), 'invalid_trace')
 
 /** Prepares the parsed body of a trace to import. */
-export function prepareTrace({ value, exact, inexact, escapes }: ParsedBody): PreparedTrace {
+export function prepareTrace({ value, exact, inexact, escapes }: ParsedBody): PreparedTrace<PreparedSpan> {
   if (!imported.check(value, exact)) throw new Refusal('invalid_trace', imported.explain(exact))
-  return normaliseTrace({ value: readers.record.adapt(value as never, exact, inexact), escapes })
+  const trace = normaliseTrace({ value: readers.record.adapt(value as never, exact, inexact), escapes }, true)
+  const { spans } = trace
+  assertHashed(spans)
+  return { ...trace, spans }
 }
 
 /** Fast path for plain, valid bodies. Returns undefined for any other body. */

@@ -37,6 +37,13 @@ export interface PreparedSpan extends UsageFields {
   readonly bytes: number
 }
 
+/**
+ * A span of a trace to record. `hash` is null if the trace is recorded whole: it accepts no further spans, so none is
+ * compared with its spans. Only an import compares them, and then hashes the stored spans
+ * (lib/store/write/span-hashes.ts).
+ */
+export type TraceSpan = Omit<PreparedSpan, 'hash'> & { readonly hash: string | null }
+
 /** The part of a span that is read to decide an operation. `hash` may be the short hash. */
 export type SpanHead = Pick<PreparedSpan, 'id' | 'kind' | 'status' | 'hash' | 'formerHash' | 'bytes'>
 
@@ -45,6 +52,12 @@ export type SpanHead = Pick<PreparedSpan, 'id' | 'kind' | 'status' | 'hash' | 'f
  */
 export const shortHash = ({ hash }: Pick<PreparedSpan, 'hash'>): string => hash.slice(0, SHORT_HASH_DIGITS)
 export const SHORT_HASH_DIGITS = 32
+
+/** Asserts that the spans have hashes. */
+export function assertHashed(spans: readonly TraceSpan[]): asserts spans is readonly PreparedSpan[] {
+  const other = spans.find(({ hash }) => hash === null)
+  if (other !== undefined) throw new Error(`span ${other.id} was prepared without a hash`)
+}
 
 /** Whether a stored span with this short hash has the same content as `span`. */
 export const isStoredAs = (stored: string, span: Pick<PreparedSpan, 'hash' | 'formerHash'>): boolean =>
@@ -68,8 +81,8 @@ export interface TraceFields extends UsageFields {
 }
 
 /** The spans of a body. */
-export interface PreparedSpans {
-  readonly spans: readonly PreparedSpan[]
+export interface PreparedSpans<Span extends TraceSpan = PreparedSpan> {
+  readonly spans: readonly Span[]
   /**
    * Whether the spans' free-form JSON, and that of a trace, is byte texts (json/byte-text.ts). Other strings never are.
    */
@@ -77,7 +90,7 @@ export interface PreparedSpans {
 }
 
 /** A trace to record: the body of POST /api/v1/traces. */
-export interface PreparedTrace extends TraceFields, PreparedSpans {
+export interface PreparedTrace<Span extends TraceSpan = TraceSpan> extends TraceFields, PreparedSpans<Span> {
   readonly operation: 'record'
   readonly traceId: string
   readonly input: string | null
@@ -126,7 +139,7 @@ export interface Past {
 }
 
 /** A line of an export: a running or complete trace, as it was at the time of the export. */
-export interface RestoredTrace extends PreparedTrace {
+export interface RestoredTrace extends PreparedTrace<PreparedSpan> {
   readonly past: Past
 }
 

@@ -66,9 +66,11 @@ export function* tracesInPage(page: StoredPage): Generator<CopiedTrace> {
   const allocate = inBlocks()
   const traces = new RowCursor(page.traces, PAGE_COLUMNS.traces)
   const packed = new PackedSpans()
+  let lacksHashes = false
   const spans = new OwnedRows(page.spans, PAGE_COLUMNS.spans, row => {
     checkSpan(row)
     packed.add(row)
+    lacksHashes ||= row.hex('hash', 16) === null
   })
   const scores = new OwnedRows(page.scores, PAGE_COLUMNS.scores, checkScore)
   for (let place = 1; traces.next(); place++) {
@@ -81,6 +83,10 @@ export function* tracesInPage(page: StoredPage): Generator<CopiedTrace> {
       if (traces.number(name) !== count)
         throw new PageFault(`has ${count} rows for the ${name} of trace ${trace.traceId}`)
     }
+    // Appended and exported spans are compared with the stored ones.
+    if (lacksHashes && (trace.endedAt === null || traces.text('ranks') !== null))
+      throw new PageFault(`has spans without a hash in trace ${trace.traceId}, which accepts further spans`)
+    lacksHashes = false
     if (!packed.takeReadable()) throw new PageFault(`has texts of trace ${trace.traceId} that cannot be unpacked`)
     const environment = traces.text('environment')
     checkLabels(environment, traces.text('key_id'))
@@ -150,7 +156,7 @@ function checkLabels(environment: string | null, keyId: string | null): void {
 }
 
 function checkSpan(row: RowCursor): void {
-  if (row.hex('id', 8) === null || row.hex('hash', 16) === null) throw new PageFault('has a span without an id or hash')
+  if (row.hex('id', 8) === null) throw new PageFault('has a span without an id')
   row.hex('parent_id', 8)
   if (!KINDS.includes(row.text('kind') ?? '')) throw new PageFault('has a span of an unknown kind')
   if (!STATUSES.includes(row.text('status') ?? '')) throw new PageFault('has a span with an unknown status')

@@ -12,6 +12,7 @@ import type { CountedSpan } from '../../trace/states/left-out.ts'
 import { nameOfResponse, type Ranks, readRanks } from '../../trace/states/ranks.ts'
 import { parseTimestamp } from '../../trace/timestamp.ts'
 import { allAnswered } from '../transactions.ts'
+import { hashStoredSpans } from './span-hashes.ts'
 
 export interface TraceKey {
   readonly projectId: number
@@ -46,8 +47,10 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly output: string | null
   /** The spans whose texts the trace shares, and the spans that are packed with them, as SharedCells. */
   readonly shared: string | null
-  /** Id and short hash of each stored span, without separators. */
+  /** Id and short hash of each stored span that has a hash, without separators. */
   readonly hashes: string | null
+  /** Whether a line is compared with spans that were stored without hashes. */
+  readonly lacksHashes: boolean
 }
 
 const SPAN_ID_DIGITS = 16
@@ -210,7 +213,9 @@ function statesText(of: keyof typeof PROJECT): string {
       end as spending,
       case when k.detail <> 'export' then (
         select string_agg(encode(s.id, 'hex') || left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS}), '') from spans s
-        where s.project_id = ${project} and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) end as hashes
+        where s.project_id = ${project} and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) end as hashes,
+      k.detail = 'restore' and exists (
+        select from spans s where s.project_id = ${project} and s.trace_seq = t.seq and s.hash is null) as "lacksHashes"
     from ${keysOf(of, ['id', 'detail', 'span_ids'])} ${tracesByKey(project)}`
 }
 const STATES = { one: statesText('one'), several: statesText('several') }
@@ -240,13 +245,16 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
     { prepare: true }
   )
   const states: (TraceState | undefined)[] = looks.map(() => undefined)
+  const lookOf = ({ n }: Row) => looks[n - 1] as Look
+  const hashed = await hashStoredSpans(sql, rows.filter(({ lacksHashes }) => lacksHashes).map(lookOf))
   for (const row of rows) {
     const tags = row.tags ?? []
     const running = row.endedAt === null
-    const { detail } = looks[row.n - 1] as Look
+    const look = lookOf(row)
+    const { detail } = look
     const read = detail === 'export' ? gatheredOf(row, tags) : undefined
     const gathered = read?.gathered
-    const known = read?.spanHashes ?? spanHashes(row.hashes)
+    const known = hashed.get(look) ?? read?.spanHashes ?? spanHashes(row.hashes)
     const copy = detail === 'restore' ? await copyOf(row) : undefined
     states[row.n - 1] = { running, spanHashes: known, gathered, copy, ...row, tags }
   }

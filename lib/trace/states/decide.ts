@@ -134,7 +134,7 @@ const refused = (code: ErrorCode, message: string): Decision => ({ type: 'refuse
 const tooLarge = (what: string, bytes: number): string =>
   `${what} has ${bytes} bytes, but at most ${MAX_DOCUMENT_BYTES} can be stored`
 
-function oversizeSpan(spans: readonly SpanHead[]): string | undefined {
+function oversizeSpan(spans: readonly Pick<SpanHead, 'id' | 'bytes'>[]): string | undefined {
   const span = spans.find(span => span.bytes > MAX_DOCUMENT_BYTES)
   return span && tooLarge(`the document of span ${span.id}`, span.bytes)
 }

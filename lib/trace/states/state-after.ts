@@ -1,7 +1,7 @@
 /** Computes a trace's state after a decision is written, so that the state need not be read from the database. */
 
 import { fromByteText } from '../json/byte-text.ts'
-import { type PreparedTrace, type SpanHead, shortHash } from '../prepared.ts'
+import { assertHashed, type PreparedTrace, type SpanHead, shortHash } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import type { TraceChange, TraceState } from './decide.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gatheredUsage } from './gathered.ts'
@@ -25,6 +25,7 @@ function addHashes(known: Map<string, string>, spans: readonly SpanHead[]): Map<
 /** Returns the state of a newly recorded running trace, without the fields in Stamp. */
 export function startedState(trace: PreparedTrace): StartedState {
   const { spans, metadata, output, areByteTexts = false } = trace
+  assertHashed(spans)
   return {
     running: true,
     bodyHash: trace.hash,

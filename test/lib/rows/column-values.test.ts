@@ -108,7 +108,7 @@ t.test("a span has its body's values in each column", async t => {
   const sent = span({ parentSpanId: 'd'.repeat(16), kind: 'llm', status: 'ok', model: 'm', usage: { outputTokens: 4 } })
   const [prepared] = record(ingestBody({ spans: [sent] })).spans
   t.strictSame(rowOf(SPAN_HEAD_COLUMNS, spanHeadValues, prepared), {
-    ...{ id: sent.id, parent_id: 'd'.repeat(16), hash: prepared!.hash.slice(0, 32), kind: 'llm', status: 'ok' },
+    ...{ id: sent.id, parent_id: 'd'.repeat(16), hash: null, kind: 'llm', status: 'ok' },
     ...{ started_at: AT, ended_at: LATER, input_tokens: null, output_tokens: 4, total_tokens: null, cost_usd: null },
     ...{ name: 'step', provider: null, model: 'm', call_details: null }
   })

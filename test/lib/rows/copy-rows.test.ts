@@ -171,7 +171,7 @@ t.test('byte texts are written as the texts that they spell', async t => {
       const plain = withPlainTexts(trace)
       assert.deepEqual(renderTraceRows(trace, null, hurries), renderTraceRows(plain, null, hurries))
       assert.deepEqual(renderSpanRows(trace, hurries), renderSpanRows(plain, hurries))
-      assert.deepEqual(startedState(trace), startedState(plain))
+      if (!isEnded) assert.deepEqual(startedState(trace), startedState(plain))
     })
   )
   t.ok(byteTexts > 5, 'some texts were byte texts beyond ASCII')

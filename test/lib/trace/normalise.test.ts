@@ -17,6 +17,7 @@ const SPAN = '0123456789abcdef'
 const span = (over: object = {}) => ({ id: SPAN, name: 's', startedAt: AT, endedAt: LATER, ...over })
 const trace = (over: object = {}) => ({ id: ID, name: 'n', startedAt: AT, endedAt: LATER, ...over })
 const ingest = (over: object = {}) => ({ schemaVersion: 1, trace: trace(over) })
+const append = (...spans: object[]) => prepare('append', bytes({ schemaVersion: 1, spans }))
 const bytes = (body: unknown) => Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
 const record = (body: unknown) => prepare('record', bytes(body))
 const end = (over: object = {}) => prepare('end', bytes({ schemaVersion: 1, endedAt: AT, ...over }))
@@ -105,6 +106,7 @@ t.test('bodyHash is the SHA-256 of the canonical normalised body, and sizes are 
     fc.property(fc.jsonValue(), fc.dictionary(fc.string(), fc.jsonValue()), (input, metadata) => {
       const sent = span({ input, attributes: metadata })
       const { hash, bytes, spans } = record(ingest({ input, metadata, spans: [sent] }))
+      const [appended] = append(sent).spans
       const spanDocument = {
         attributes: metadata,
         events: [],
@@ -123,8 +125,9 @@ t.test('bodyHash is the SHA-256 of the canonical normalised body, and sizes are 
       return (
         hash === sha(whole) &&
         bytes === Buffer.byteLength(canonical(document)) &&
-        spans[0]?.hash === sha(canonical(spanDocument)) &&
-        spans[0]?.bytes === Buffer.byteLength(canonical(spanDocument))
+        appended?.hash === sha(canonical(spanDocument)) &&
+        spans[0]?.bytes === appended.bytes &&
+        appended.bytes === Buffer.byteLength(canonical(spanDocument))
       )
     })
   )
@@ -149,11 +152,11 @@ t.test("a trace's size is that of its document without its spans", async t => {
 
 t.test('a span has the same identity in any body, next to any other spans', async t => {
   const other = span({ id: 'f'.repeat(16), input: '\u00e9'.repeat(100_000) })
-  const { hash, bytes: size } = record(ingest({ spans: [span()] })).spans[0]!
-  const appended = prepare('append', bytes({ schemaVersion: 1, spans: [other, span()] }))
-  for (const { spans } of [record(ingest({ spans: [other, span()] })), end({ spans: [other, span()] }), appended]) {
-    t.match(spans[1], { hash, bytes: size })
-  }
+  const { hash, bytes: size } = append(span()).spans[0]!
+  const spans = [other, span()]
+  const started = record(ingest({ spans, endedAt: undefined }))
+  for (const body of [started, end({ spans }), append(...spans)]) t.match(body.spans[1], { hash, bytes: size })
+  t.match(record(ingest({ spans })).spans[1], { hash: null, bytes: size }, 'a complete trace accepts no further spans')
 })
 
 t.test('rejects what no schema can express, and names the field', async t => {

@@ -10,6 +10,7 @@ import {
   tracesInPage
 } from '../../../../lib/store/instance/stored-page.ts'
 import { prepare } from '../../../../lib/trace/prepare.ts'
+import type { PreparedTrace } from '../../../../lib/trace/prepared.ts'
 import { ingestBody, span } from '../../../fixtures/bodies/bodies.ts'
 
 const AT = '1969-12-31T23:59:59.999123Z'
@@ -73,6 +74,22 @@ t.test('any byte that is cut off is noticed', t => {
       const cut = { ...page, [name]: page[name].subarray(0, length) }
       t.throws(() => [...tracesInPage(cut)], PageFault)
     }
+  }
+  t.end()
+})
+
+t.test('a trace that accepts further spans has the hashes of its spans', t => {
+  const running = { endedAt: undefined, status: undefined }
+  const prepared = (more: object) =>
+    prepare('record', Buffer.from(JSON.stringify(ingestBody({ spans: [span()], ...more }))))
+  const without = (trace: PreparedTrace): TraceRows => {
+    const spans = trace.spans.map(each => ({ ...each, hash: null }))
+    return renderTraceRows({ ...trace, spans }, 'prod', false)
+  }
+  t.equal([...tracesInPage(pageOf([without(prepared({})), rowsOf(running)]))].length, 2)
+  for (const trace of [prepared(running), { ...prepared({}), ranks: '{}' }]) {
+    const read = () => [...tracesInPage(pageOf([rowsOf(running), without(trace)]))]
+    t.throws(read, new PageFault(`has spans without a hash in trace ${trace.traceId}, which accepts further spans`))
   }
   t.end()
 })

@@ -15,11 +15,15 @@ import { withPlainTexts } from '../../../fixtures/bodies/plain-texts.ts'
 import { runs } from '../../../torture/orders.ts'
 
 const AT = '2026-11-21T12:00:00.000Z'
-const START = `{"schemaVersion":1,"trace":{"id":"${'a'.repeat(32)}","name":"n","startedAt":"${AT}","endedAt":"${AT}"`
+const END_OF_TRACE = `,"endedAt":"${AT}"`
+const START = `{"schemaVersion":1,"trace":{"id":"${'a'.repeat(32)}","name":"n","startedAt":"${AT}"${END_OF_TRACE}`
 const SPAN = `{"id":"${'b'.repeat(16)}","name":"s","startedAt":"${AT}","endedAt":"${AT}"`
 const plain = reader(IngestBody)
 
-/** Returns the error message, or all values that determine identity, sizes and columns. */
+/**
+ * Returns the error message, or all values that determine identity, sizes and columns. Leaves out the hashes of a
+ * complete trace's spans, because only an import computes them.
+ */
 function outcome(way: () => PreparedTrace): unknown {
   try {
     const trace = withPlainTexts(way())
@@ -34,7 +38,8 @@ function outcome(way: () => PreparedTrace): unknown {
       spans: trace.spans.map(span => ({
         ...values(span),
         attributes: exactly(span.attributes),
-        events: exactly(span.events)
+        events: exactly(span.events),
+        hash: trace.endedAt === null ? span.hash : null
       }))
     }
   } catch (error) {
@@ -47,11 +52,13 @@ function outcome(way: () => PreparedTrace): unknown {
 const exactly = (stored: string | null) => (stored === null ? null : stringifyExact(parseExact(stored)))
 
 function assertSame(text: string): void {
-  const bytes = Buffer.from(text)
-  assert.deepEqual(
-    outcome(() => prepare('record', bytes)),
-    outcome(() => prepareTrace(readBody(bytes, 'invalid_trace')))
-  )
+  for (const body of [text, text.replace(END_OF_TRACE, '')]) {
+    const bytes = Buffer.from(body)
+    assert.deepEqual(
+      outcome(() => prepare('record', bytes)),
+      outcome(() => prepareTrace(readBody(bytes, 'invalid_trace')))
+    )
+  }
 }
 
 const number = fc.oneof(

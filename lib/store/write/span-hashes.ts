@@ -1,0 +1,44 @@
+/**
+ * Hashes spans that are stored without a hash: those of a trace that was recorded whole (`TraceSpan` in
+ * lib/trace/prepared.ts). Only an import compares such spans. Each trace is exported and prepared like a line of an
+ * import, so equal spans have equal hashes.
+ */
+import type { Sql } from 'postgres'
+import { shortHash } from '../../trace/prepared.ts'
+import { prepareRestore } from '../../trace/restore.ts'
+import { fetchExportPage, renderExportPage } from '../answers/export-page.ts'
+
+interface StoredTrace {
+  readonly projectId: number
+  readonly traceId: string
+}
+
+/** Short hashes, by span id. */
+type SpanHashes = ReadonlyMap<string, string>
+
+const LINE_END = 10
+
+/** Returns the hashes of each trace's spans. A trace that has been deleted has no entry. */
+export async function hashStoredSpans<T extends StoredTrace>(
+  sql: Sql,
+  traces: readonly T[]
+): Promise<ReadonlyMap<T, SpanHashes>> {
+  const found = new Map<T, SpanHashes>()
+  for (const projectId of new Set(traces.map(trace => trace.projectId))) {
+    const own = new Map(traces.filter(trace => trace.projectId === projectId).map(trace => [trace.traceId, trace]))
+    const ids = [...own.keys()]
+    for (let page = await fetchExportPage(sql, projectId, { ids }); page !== undefined; ) {
+      // Only a request body of at most 2 MiB is stored without hashes, and a long trace has four times as many bytes.
+      if (page.isLong) throw new Error(`trace ${page.last.id} is too long for a trace that was recorded whole`)
+      const { lines } = await renderExportPage(sql, projectId, page)
+      for (let from = 0; from < lines.length; ) {
+        const end = lines.indexOf(LINE_END, from)
+        const { traceId, spans } = prepareRestore(lines.subarray(from, end))
+        found.set(own.get(traceId) as T, new Map(spans.map(span => [span.id, shortHash(span)])))
+        from = end + 1
+      }
+      page = await fetchExportPage(sql, projectId, { ids }, page.last)
+    }
+  }
+  return found
+}
