@@ -68,11 +68,11 @@ export type Histogram = readonly number[]
  */
 export function readHistogram(digits: string): Histogram {
   const isNegative = digits.startsWith('-')
-  const text = isNegative ? digits.slice(1) : digits
+  const first = isNegative ? 1 : 0
   const counts: number[] = []
   let carry = 0
-  for (let end = text.length; end > 0 || carry > 0; end -= DIGITS) {
-    const count = Number(text.slice(Math.max(0, end - DIGITS), Math.max(0, end))) + carry
+  for (let end = digits.length; end > first || carry > 0; end -= DIGITS) {
+    const count = countIn(digits, Math.max(first, end - DIGITS), end) + carry
     carry = count >= HALF ? 1 : 0
     const own = count - carry * 2 * HALF
     counts.push(isNegative && own !== 0 ? -own : own)
@@ -80,6 +80,14 @@ export function readHistogram(digits: string): Histogram {
   return counts
 }
 const HALF = 10 ** DIGITS / 2
+
+/** Reads the digits from `start` to `end` as a number. An answer has up to millions of counts, and most are 0. */
+function countIn(digits: string, start: number, end: number): number {
+  let count = 0
+  for (let i = start; i < end; i++) count = count * 10 + digits.charCodeAt(i) - ZERO
+  return count
+}
+const ZERO = 0x30
 
 /** Adds `counts` to the histogram `sum` in place. */
 export function addHistogram(sum: number[], counts: Histogram): void {
@@ -100,7 +108,8 @@ export type Percentiles = Readonly<Record<keyof typeof PERCENTILES, number | nul
 /** Returns percentiles in ms; null if the histogram is empty. */
 export function percentilesOf(counts: Histogram): Percentiles {
   const fine = settle(counts)
-  const total = fine.reduce((sum, count) => sum + count, 0)
+  let total = 0
+  for (const count of fine) total += count
   const at = (share: number) => (total > 0 ? middleOf(bucketAt(fine, Math.ceil(share * total))) : null)
   return { p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99) }
 }
@@ -122,7 +131,11 @@ const FINE_OF = Array.from({ length: COARSE_BUCKETS }, (_, coarse) => {
  * that was added to one bucket and subtracted from another cancels out within its coarse bucket.
  */
 function settle(counts: Histogram): number[] {
-  const fine = Array.from({ length: BOUNDS.length + 1 }, (_, i) => counts[COARSE_BUCKETS + i] ?? 0)
+  const fine = new Array<number>(BOUNDS.length + 1).fill(0)
+  for (let i = COARSE_BUCKETS; i < Math.min(counts.length, BUCKETS); i++) fine[i - COARSE_BUCKETS] = counts[i] as number
+  // Usually, no trace is in a coarse bucket, and none was subtracted from a bucket to which it was not added.
+  const isSettled = counts.every((count, i) => (i < COARSE_BUCKETS ? count === 0 : count >= 0))
+  if (isSettled) return fine
   for (const [coarse, { from, to, middle }] of FINE_OF.entries()) {
     let open = counts[coarse] ?? 0
     for (let i = from; i < to; i++) {
@@ -143,8 +156,8 @@ function settle(counts: Histogram): number[] {
 /** Returns the fine bucket of the trace with this rank, counted from 1. */
 function bucketAt(counts: readonly number[], rank: number): number {
   let sum = 0
-  for (const [bucket, count] of counts.entries()) {
-    sum += count
+  for (let bucket = 0; bucket < counts.length; bucket++) {
+    sum += counts[bucket] as number
     if (sum >= rank) return bucket
   }
   return counts.length - 1
