@@ -70,7 +70,8 @@ export function* tracesInPage(page: StoredPage): Generator<CopiedTrace> {
   const spans = new OwnedRows(page.spans, PAGE_COLUMNS.spans, row => {
     checkSpan(row)
     packed.add(row)
-    lacksHashes ||= row.hex('hash', 16) === null
+    const isHashed = row.hex('hash', 16) !== null
+    lacksHashes ||= !isHashed
   })
   const scores = new OwnedRows(page.scores, PAGE_COLUMNS.scores, checkScore)
   for (let place = 1; traces.next(); place++) {

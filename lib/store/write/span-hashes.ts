@@ -6,7 +6,7 @@
 import type { Sql } from 'postgres'
 import { shortHash } from '../../trace/prepared.ts'
 import { prepareRestore } from '../../trace/restore.ts'
-import { fetchExportPage, renderExportPage } from '../answers/export-page.ts'
+import { fetchExportPage, renderExportPage, renderLongTrace } from '../answers/export-page.ts'
 
 interface StoredTrace {
   readonly projectId: number
@@ -28,9 +28,9 @@ export async function hashStoredSpans<T extends StoredTrace>(
     const own = new Map(traces.filter(trace => trace.projectId === projectId).map(trace => [trace.traceId, trace]))
     const ids = [...own.keys()]
     for (let page = await fetchExportPage(sql, projectId, { ids }); page !== undefined; ) {
-      // Only a request body of at most 2 MiB is stored without hashes, and a long trace has four times as many bytes.
-      if (page.isLong) throw new Error(`trace ${page.last.id} is too long for a trace that was recorded whole`)
-      const { lines } = await renderExportPage(sql, projectId, page)
+      const lines = page.isLong
+        ? await readLongTrace(sql, projectId, page.last.id)
+        : (await renderExportPage(sql, projectId, page)).lines
       for (let from = 0; from < lines.length; ) {
         const end = lines.indexOf(LINE_END, from)
         const { traceId, spans } = prepareRestore(lines.subarray(from, end))
@@ -41,4 +41,11 @@ export async function hashStoredSpans<T extends StoredTrace>(
     }
   }
   return found
+}
+
+/** Returns the line of an imported trace with more texts than a request has. Its spans cannot change meanwhile. */
+async function readLongTrace(sql: Sql, projectId: number, traceId: string): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  for await (const { lines } of renderLongTrace(sql, projectId, traceId)) pieces.push(lines)
+  return Buffer.concat(pieces)
 }

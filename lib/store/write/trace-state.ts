@@ -214,7 +214,7 @@ function statesText(of: keyof typeof PROJECT): string {
       case when k.detail <> 'export' then (
         select string_agg(encode(s.id, 'hex') || left(encode(s.hash, 'hex'), ${SHORT_HASH_DIGITS}), '') from spans s
         where s.project_id = ${project} and s.trace_seq = t.seq and s.id = any (k.span_ids::bytea[])) end as hashes,
-      k.detail = 'restore' and exists (
+      k.detail = 'restore' and t.ranks is null and exists (
         select from spans s where s.project_id = ${project} and s.trace_seq = t.seq and s.hash is null) as "lacksHashes"
     from ${keysOf(of, ['id', 'detail', 'span_ids'])} ${tracesByKey(project)}`
 }

@@ -60,6 +60,25 @@ t.test('spans that are stored without a hash have the hash that an append would 
   )
 })
 
+t.test('an imported trace with more texts than a request is compared as well', async t => {
+  const { database, makeProject } = await testService(t)
+  const projectId = Number(await makeProject('long'))
+  const importInto = testImporter(t, database)
+  const { trace } = ingestBody()
+  const spans = Array.from({ length: 13 }, (_, n) => span({ output: `${n}`.repeat(700_000).slice(0, 700_000) }))
+  const write = (some: readonly object[]) => importInto(projectId, JSON.stringify({ trace, spans: some }))
+  t.match(await write(spans), { imported: 1, problems: [] })
+  const found = await database.pool.run(sql => hashStoredSpans(sql, [{ projectId, traceId: trace.id }]))
+  t.strictSame([...found.values()], [new Map(spans.flatMap(each => [...hashesOf([each])]))])
+  t.match(await write(spans), { skipped: 1, problems: [] })
+  const [exported = ''] = await exportLines(database, 'long')
+  const edited = exported.replace(/7{700000}/, 'edited')
+  t.not(edited, exported)
+  t.match(await importInto(projectId, edited), {
+    problems: [/^line 1: span [0-9a-f]{16} is stored with different content$/]
+  })
+})
+
 t.test('many large traces are hashed', async t => {
   const { database, call, makeProject, makeKey } = await testService(t)
   const projectId = Number(await makeProject('large'))
