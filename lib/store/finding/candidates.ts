@@ -4,7 +4,7 @@
  *
  * 1. A few traces that an index finds by one of the conditions: a session's or a user's, those with a score of a name,
  *    those above a duration or a cost, those of a time range if the order is not by time. All of them are read and
- *    sorted.
+ *    sorted. The sums of users tell beforehand that a user has too many.
  * 2. Lists of families, which are merged (lib/store/lists/trace-merge.ts), for filters of the list.
  * 3. Otherwise, the index of all the project's traces in the order of the page. All filters are then checked on each
  *    trace.
@@ -14,6 +14,7 @@
 import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
 import { readTimestamp, readUuid } from '../../database/types.ts'
+import { userListInSql } from '../analytics/rollups/users.ts'
 import type { Edge } from '../lists/cursor.ts'
 import type { Sort } from '../lists/order.ts'
 import { type MemberTraces, sortMembers } from '../lists/trace-depth.ts'
@@ -131,7 +132,9 @@ function sourcesOf(asked: CandidateSearch, { sorted, few }: CandidateBounds): Pl
   }
   if (!isNewest && sessionId === undefined && (isOwn || isRange)) {
     const members = isMerged ? ofLists : ofIndex
-    plan(search => sortMembers(search, sorted, (statement, bound) => members(statement, bound, unrun)), unrun, query)
+    const sortAll = (search: PageSearch) =>
+      sortMembers(search, sorted, (statement, bound) => members(statement, bound, unrun))
+    plan(async search => ((await hasMoreTraces(search, sorted)) ? undefined : sortAll(search)), unrun, query)
   } else if (isMerged) {
     plan(search => mergeLists(search, isNewest ? MOST_FAMILIES : ALL_FAMILIES), unrun, query)
     if (!isNewest) {
@@ -144,6 +147,27 @@ function sourcesOf(asked: CandidateSearch, { sorted, few }: CandidateBounds): Pl
     : { sort, limit: query.limit, ...(isNewest && { from, to, runsOnly: query.runsOnly }) }
   plan(walkTraces, bare, isOfSession ? undefined : query)
   return planned
+}
+
+/**
+ * Returns whether the sums of the query's user count more than `most` traces on whole days within the query's times.
+ * Traces are added to these sums within seconds.
+ */
+async function hasMoreTraces({ sql, projectId, names, query }: PageSearch, most: number): Promise<boolean> {
+  const { userId, from = '-infinity', to = 'infinity' } = query
+  if (userId === undefined) return false
+  const [row] = await sql.unsafe<[{ hasMore: boolean }]>(
+    `select coalesce(sum(u.traces), 0) > $3::int as "hasMore"
+    from (select distinct environment from ${names.trace_families} where project_id = $1::int) e
+    cross join lateral (
+      select traces from ${names.user_sums}
+      where project_id = $1::int and list = ${userListInSql('$2::text', 'e.environment')}
+        and start >= $4::timestamptz and start <= $5::timestamptz - interval '1 day' offset 0
+    ) u`,
+    [projectId, userId, most, from, to],
+    { prepare: true }
+  )
+  return row.hasMore
 }
 
 /** A limit above the number of families of any project. */

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { SCHEMA_NAMES } from '../../../../lib/database/tables.ts'
+import { foldDeltas } from '../../../../lib/store/analytics/rollups/fold.ts'
 import { candidateReader, keyRange } from '../../../../lib/store/finding/candidates.ts'
 import type { Edge } from '../../../../lib/store/lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../../../lib/store/lists/order.ts'
@@ -22,7 +23,12 @@ t.test('each trace that meets the conditions is returned once, in order', async 
   const bodies = Array.from({ length: 8 }, (_, i) =>
     ingestBody({
       ...{ startedAt: startOf(i), endedAt: endOf(i), name: i % 2 === 0 ? 'even' : 'odd', costUsd: ((i * 5) % 8) / 8 },
-      ...{ sessionId: i < 5 ? 's' : 'other', tags: i % 3 === 0 ? ['third'] : [], status: i < 3 ? 'error' : 'ok' }
+      ...{
+        sessionId: i < 5 ? 's' : 'other',
+        userId: i < 6 ? 'u' : 'v',
+        tags: i % 3 === 0 ? ['third'] : [],
+        status: i < 3 ? 'error' : 'ok'
+      }
     })
   )
   for (const { trace } of bodies) {
@@ -30,6 +36,8 @@ t.test('each trace that meets the conditions is returned once, in order', async 
     const score = { name: 'h', dataType: 'numeric', value: trace.costUsd }
     t.equal((await call('POST', `/api/v1/traces/${trace.id}/scores`, { body: score })).status, 201)
   }
+  // A user with too many traces is known from the sums of users.
+  await database.pool.run(sql => foldDeltas(sql, 1, 1000))
   const traces = bodies.map(({ trace }) => trace)
   const ms = (one: (typeof traces)[number]) => Date.parse(one.endedAt) - Date.parse(one.startedAt)
   const keys = {
@@ -44,6 +52,7 @@ t.test('each trace that meets the conditions is returned once, in order', async 
         {
           name: fc.constant('even'),
           sessionId: fc.constant('s'),
+          userId: fc.constant('u'),
           tag: fc.constantFrom<string[]>(['third']),
           from: fc.constant(startOf(2)),
           errors: fc.constant(true),
@@ -63,6 +72,7 @@ t.test('each trace that meets the conditions is returned once, in order', async 
         const meets = (one: (typeof traces)[number]) =>
           (given.name === undefined || one.name === given.name) &&
           (given.sessionId === undefined || one.sessionId === given.sessionId) &&
+          (given.userId === undefined || one.userId === given.userId) &&
           (given.tag === undefined || one.tags.includes('third')) &&
           (given.from === undefined || one.startedAt >= given.from) &&
           (given.errors === undefined || one.status === 'error') &&
