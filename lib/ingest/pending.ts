@@ -64,7 +64,9 @@ export function recordOf({ operation }: Pending): ReadyRecord | undefined {
 
 /** Returns the parts of the trace's stored state that must be read before the operation can be decided. */
 export function lookOf({ projectId, traceId, operation }: Pending): Look {
-  return { projectId, traceId, spanIds: spansOf(operation).map(span => span.id), detail: detailOf(operation) }
+  const look = { projectId, traceId, spanIds: spansOf(operation).map(span => span.id), detail: detailOf(operation) }
+  const line = operation.operation === 'record' ? operation.restored : undefined
+  return line === undefined ? look : { ...look, line }
 }
 
 function spansOf(operation: Operation): readonly { readonly id: string }[] {

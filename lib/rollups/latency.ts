@@ -108,8 +108,7 @@ export type Percentiles = Readonly<Record<keyof typeof PERCENTILES, number | nul
 /** Returns percentiles in ms; null if the histogram is empty. */
 export function percentilesOf(counts: Histogram): Percentiles {
   const fine = settle(counts)
-  let total = 0
-  for (const count of fine) total += count
+  const total = fine.reduce((sum, count) => sum + count, 0)
   const at = (share: number) => (total > 0 ? middleOf(bucketAt(fine, Math.ceil(share * total))) : null)
   return { p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99) }
 }

@@ -214,16 +214,9 @@ function readyRecord(
     estimatedBytes: estimatedBytes(trace),
     started,
     restored: trace.past && restoredHead(trace, trace.past),
-    rows: renderTraceRows(storedForm(trace), environment, hurries, allocate)
+    rows: renderTraceRows(trace, environment, hurries, allocate)
   }
   return trace.formerHash === undefined ? record : { formerHash: trace.formerHash, ...record }
-}
-
-/** A trace that was recorded whole is stored without its spans' hashes, also if it is restored. */
-function storedForm(trace: NewTrace): NewTrace {
-  const { past, endedAt, ranks, spans } = trace
-  if (past === undefined || endedAt === null || ranks != null || past.endHash !== null) return trace
-  return { ...trace, spans: spans.map(span => ({ ...span, hash: null })) }
 }
 
 function restoredHead(trace: NewTrace, past: Past): RestoredHead {

@@ -39,8 +39,8 @@ export interface PreparedSpan extends UsageFields {
 
 /**
  * A span of a trace to record. `hash` is null if the trace is recorded whole: it accepts no further spans, so none is
- * compared with its spans. Only an import compares them, and then hashes the stored spans
- * (lib/store/write/span-hashes.ts).
+ * compared with its spans. Only an import compares them, if the trace's hash does not suffice
+ * (lib/store/write/span-hashes.ts). The spans of imported traces have hashes.
  */
 export type TraceSpan = Omit<PreparedSpan, 'hash'> & { readonly hash: string | null }
 
@@ -136,6 +136,8 @@ export interface Past {
   readonly messages: readonly PlacedMessages[]
   /** Whether any span's cost was computed from its tokens and therefore depends on prices. */
   readonly hasComputedCosts?: boolean
+  /** Hash of the line's content. The trace's `hash` is the one that the line states, from before patches. */
+  readonly contentHash?: string
 }
 
 /** A line of an export: a running or complete trace, as it was at the time of the export. */

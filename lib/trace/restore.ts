@@ -76,7 +76,11 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
     ...(ranks !== undefined && {
       errorCount: countErrors(trace.spans) + countFailed(readLeftOut(ranks, new Set(trace.spans.map(({ id }) => id))))
     }),
-    past: { ...readPast(body, line, readMessages(trace.traceId, kept)), hasComputedCosts: computed.size > 0 }
+    past: {
+      ...readPast(body, line, readMessages(trace.traceId, kept)),
+      hasComputedCosts: computed.size > 0,
+      contentHash: trace.hash
+    }
   }
 }
 

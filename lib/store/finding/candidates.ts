@@ -4,7 +4,7 @@
  *
  * 1. A few traces that an index finds by one of the conditions: a session's or a user's, those with a score of a name,
  *    those above a duration or a cost, those of a time range if the order is not by time. All of them are read and
- *    sorted. The sums of users tell beforehand that a user has too many.
+ *    sorted. If there is no other filter, the sums of users tell beforehand that a user has too many.
  * 2. Lists of families, which are merged (lib/store/lists/trace-merge.ts), for filters of the list.
  * 3. Otherwise, the index of all the project's traces in the order of the page. All filters are then checked on each
  *    trace.
@@ -134,7 +134,9 @@ function sourcesOf(asked: CandidateSearch, { sorted, few }: CandidateBounds): Pl
     const members = isMerged ? ofLists : ofIndex
     const sortAll = (search: PageSearch) =>
       sortMembers(search, sorted, (statement, bound) => members(statement, bound, unrun))
-    plan(async search => ((await hasMoreTraces(search, sorted)) ? undefined : sortAll(search)), unrun, query)
+    const isOfUser = MERGED.every(name => (query[name] !== undefined) === (name === 'userId'))
+    const sortFew = async (search: PageSearch) => ((await hasMoreTraces(search, sorted)) ? undefined : sortAll(search))
+    plan(isOfUser ? sortFew : sortAll, unrun, query)
   } else if (isMerged) {
     plan(search => mergeLists(search, isNewest ? MOST_FAMILIES : ALL_FAMILIES), unrun, query)
     if (!isNewest) {
@@ -151,11 +153,10 @@ function sourcesOf(asked: CandidateSearch, { sorted, few }: CandidateBounds): Pl
 
 /**
  * Returns whether the sums of the query's user count more than `most` traces on whole days within the query's times.
- * Traces are added to these sums within seconds.
+ * The sums include a trace some seconds after its end.
  */
 async function hasMoreTraces({ sql, projectId, names, query }: PageSearch, most: number): Promise<boolean> {
-  const { userId, from = '-infinity', to = 'infinity' } = query
-  if (userId === undefined) return false
+  const { userId = '', from = '-infinity', to = 'infinity' } = query
   const [row] = await sql.unsafe<[{ hasMore: boolean }]>(
     `select coalesce(sum(u.traces), 0) > $3::int as "hasMore"
     from (select distinct environment from ${names.trace_families} where project_id = $1::int) e

@@ -6,13 +6,13 @@ import type { CallDetails } from '../../trace/call-details.ts'
 import { type PastScore, SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
 import { SpanTree } from '../../trace/span-tree.ts'
 import type { TraceState } from '../../trace/states/decide.ts'
-import type { CopyState } from '../../trace/states/decide-restore.ts'
+import type { CopyState, RestoredHead } from '../../trace/states/decide-restore.ts'
 import type { GatheredState } from '../../trace/states/gathered.ts'
 import type { CountedSpan } from '../../trace/states/left-out.ts'
 import { nameOfResponse, type Ranks, readRanks } from '../../trace/states/ranks.ts'
 import { parseTimestamp } from '../../trace/timestamp.ts'
 import { allAnswered } from '../transactions.ts'
-import { hashStoredSpans } from './span-hashes.ts'
+import { hashesOf, hashStoredSpans } from './span-hashes.ts'
 
 export interface TraceKey {
   readonly projectId: number
@@ -28,6 +28,8 @@ export interface Look extends TraceKey {
    * may change nearly everything. `restore`: a line of an export file is compared with all stored fields.
    */
   readonly detail: 'end' | 'export' | 'restore' | 'none'
+  /** For `restore`: the line. If its content is the body of a trace that was recorded whole, their spans are equal. */
+  readonly line?: Pick<RestoredHead, 'past' | 'spans'>
 }
 
 interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gathered' | 'copy'>, SharedTexts {
@@ -246,7 +248,10 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
   )
   const states: (TraceState | undefined)[] = looks.map(() => undefined)
   const lookOf = ({ n }: Row) => looks[n - 1] as Look
-  const hashed = await hashStoredSpans(sql, rows.filter(({ lacksHashes }) => lacksHashes).map(lookOf))
+  const unhashed = rows.filter(row => row.lacksHashes)
+  const isBody = (row: Row) => lookOf(row).line?.past.contentHash === row.bodyHash
+  const hashed = await hashStoredSpans(sql, unhashed.filter(row => !isBody(row)).map(lookOf))
+  for (const row of unhashed.filter(isBody)) hashed.set(lookOf(row), hashesOf(lookOf(row).line?.spans ?? []))
   for (const row of rows) {
     const tags = row.tags ?? []
     const running = row.endedAt === null

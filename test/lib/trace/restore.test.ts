@@ -48,6 +48,7 @@ t.test('a line without more data than a recording is restored as that recording'
     endHash: null,
     estimatedBytes: undefined,
     hasComputedCosts: false,
+    contentHash: prepared.hash,
     scores: [],
     messages: []
   })
@@ -114,6 +115,7 @@ t.test("preserves the service's own data about the trace", async t => {
     },
     metadataUpdatedAt: '2026-11-21T12:00:00.000001Z',
     hasComputedCosts: false,
+    contentHash: prepareTrace(readBody(Buffer.from(JSON.stringify({ schemaVersion: 1, trace })), 'invalid_trace')).hash,
     messages: [],
     scores: [
       {

@@ -16,14 +16,12 @@ export function pairScores(a: Scores, b: Scores): ScoreChange[] {
   const names = [...new Set([...Object.keys(a), ...Object.keys(b)])].sort()
   return names.map(name => {
     const [before, after] = [a[name], b[name]].map(score => score?.value)
+    const areNumbers = typeof before === 'number' && typeof after === 'number'
     return {
       name,
       a: before === undefined ? undefined : formatScore(before),
       b: after === undefined ? undefined : formatScore(after),
-      by:
-        typeof before === 'number' && typeof after === 'number' && before !== after
-          ? formatChange(before, after, formatMean)
-          : ''
+      by: areNumbers && before !== after ? formatChange(before, after, formatMean) : ''
     }
   })
 }

@@ -13,6 +13,7 @@ import { edgeBelow, TRACE_ORDERS } from '../../../../lib/store/lists/order.ts'
 import { readSearch } from '../../../../plugins/search.ts'
 import { ingestBody } from '../../../fixtures/bodies/bodies.ts'
 import { testService } from '../../../fixtures/service/service.ts'
+import { Recording, recorded } from '../../../fixtures/statements/record.ts'
 import { runs } from '../../../torture/orders.ts'
 
 const startOf = (i: number) => `2026-11-21T12:00:0${i}.000Z`
@@ -102,6 +103,35 @@ t.test('each trace that meets the conditions is returned once, in order', async 
     ),
     runs(60)
   )
+})
+
+t.test("a user's traces are not sorted if the sums of users count too many", async t => {
+  const { call, database } = await testService(t)
+  for (let i = 0; i < 8; i++) {
+    const day = 20 + Math.floor(i / 4)
+    const [startedAt, endedAt] = [`2026-11-${day}T12:00:00Z`, `2026-11-${day}T12:00:0${i}Z`]
+    const body = ingestBody({ startedAt, endedAt, userId: 'u', status: i === 0 ? 'error' : 'ok' })
+    t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+  }
+  await database.pool.run(sql => foldDeltas(sql, 1, 1000))
+  const isSorted = async (given: object, sorted: number): Promise<boolean> => {
+    const recording = new Recording()
+    const sql = recorded(database, recording).connect()
+    t.teardown(() => sql.end({ timeout: 1 }))
+    const { query, conditions } = readSearch({ userId: 'u', sort: 'slowest', limit: 5, ...given })
+    const bounds = { sorted, few: 1000, spans: 1000 }
+    const { highestKey: key, highestTie: tie } = TRACE_ORDERS.slowest
+    const read = candidateReader({ sql, projectId: 1, names: SCHEMA_NAMES, query, conditions }, bounds)
+    t.equal((await read({ key, tie, inclusive: true }, 10)).candidates.filter(({ fits }) => fits).length > 0, true)
+    return [...recording.texts].some(text => text.includes('members as materialized'))
+  }
+  t.equal(await isSorted({}, 7), false)
+  t.equal(await isSorted({}, 8), true)
+  t.equal(await isSorted({ status: 'error' }, 7), true, 'other filters leave fewer traces')
+  const [from, to] = ['2026-11-20T00:00:00Z', '2026-11-21T00:00:00Z']
+  t.equal(await isSorted({ from, to }, 3), false)
+  t.equal(await isSorted({ from, to }, 4), true, 'the other day is not counted')
+  t.equal(await isSorted({ from: '2026-11-20T00:00:01Z', to }, 3), true, 'only whole days are counted')
 })
 
 t.test('the range of the sort key matches the condition on it', async t => {
