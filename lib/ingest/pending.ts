@@ -70,7 +70,8 @@ export function lookOf({ projectId, traceId, operation }: Pending): Look {
 }
 
 function spansOf(operation: Operation): readonly { readonly id: string }[] {
-  if (operation.operation === 'idle') return []
+  // For an export, the hashes of all stored spans are read.
+  if (operation.operation === 'idle' || operation.operation === 'export') return []
   return operation.operation === 'record' ? (operation.restored?.spans ?? []) : operation.spans
 }
 

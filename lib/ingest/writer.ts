@@ -34,12 +34,13 @@ import type { Homes } from '../store/write/homes.ts'
 import { BY_ADDRESS, type RouteNews, type WriteRoute } from '../store/write/route.ts'
 import { TraceNumbers } from '../store/write/trace-numbers.ts'
 import { readStatesByProject, readTraceStates } from '../store/write/trace-state.ts'
+import type { ReadyRecord } from '../threads/ready.ts'
 import { UNASSIGNED } from '../trace/environment.ts'
 import { type Decision, decide, type TraceState } from '../trace/states/decide.ts'
-import type { Growth } from '../trace/states/gathered.ts'
 import { changedState, grownState, type KeptState } from '../trace/states/state-after.ts'
 import { addedScores, countedSpans, rowsOf } from './added-rows.ts'
 import { Copier, type CopyServer } from './copier.ts'
+import { stateOfCreated } from './exports/export-write.ts'
 import {
   type Decided,
   isOurs,
@@ -375,14 +376,23 @@ export class Writer {
     const { key, attempts, environment } = pending
     const version = attempts.at(-1) as number
     if (decision.type === 'insert') {
-      const started = recordOf(pending)?.started
-      if (started !== undefined)
-        this.#running.set(key, { seq: version, version, environment: environment ?? UNASSIGNED, ...started })
+      const record = recordOf(pending)
+      const stamp = { seq: version, version, environment: environment ?? UNASSIGNED }
+      if (record?.started !== undefined) this.#running.set(key, { ...stamp, ...record.started })
+      else if (pending.operation.operation === 'export' && record !== undefined && isRemembered(record)) {
+        const { created } = pending.operation
+        if (created === undefined) return
+        this.#running.setLater(key, () => ({ ...stamp, ...stateOfCreated(created) }), created.bytes.byteLength)
+      }
       return
     }
     // A cached state takes over the tree of the stored spans. Spans cannot be removed from that tree.
     const isLarger = decision.type === 'grow' && decision.removed.length === 0
-    if (isLarger && state?.gathered !== undefined && isRemembered(decision.growth)) {
+    if (
+      isLarger &&
+      state?.gathered !== undefined &&
+      isRemembered({ ...decision.growth, running: decision.growth.endedAt === null })
+    ) {
       const { growth, added } = decision
       this.#running.set(key, grownState(state as KeptState, state.gathered, growth, added, version))
       return
@@ -440,4 +450,5 @@ export class Writer {
  * the root span often arrives last, but a long trace may.
  */
 const LONG_TRACE = 200
-const isRemembered = ({ status, spanCount }: Growth): boolean => status === 'running' || spanCount > LONG_TRACE
+const isRemembered = ({ running, spanCount }: Pick<ReadyRecord, 'running' | 'spanCount'>): boolean =>
+  running || spanCount > LONG_TRACE

@@ -77,15 +77,16 @@ export const TRACE_BODY_COLUMNS = [
   column('tags', 'text[]')
 ] as const
 
-/** A trace's input and output, or the spans that have the same texts (lib/rows/trace-texts.ts). */
-export const TRACE_TEXT_COLUMNS = [
-  column('input', 'json'),
-  column('output', 'json'),
+/** The spans that have a trace's input and output, and the lengths of these texts. */
+const SHARED_TEXT_COLUMNS = [
   column('input_span_id', 'bytea'),
   column('output_span_id', 'bytea'),
   column('input_bytes', 'int'),
   column('output_bytes', 'int')
 ] as const
+
+/** A trace's input and output, or the spans that have the same texts (lib/rows/trace-texts.ts). */
+export const TRACE_TEXT_COLUMNS = [column('input', 'json'), column('output', 'json'), ...SHARED_TEXT_COLUMNS] as const
 
 export const TRACE_COLUMNS: readonly Column[] = [
   ...TRACE_STAMP_COLUMNS,
@@ -206,7 +207,8 @@ export const APPEND_COLUMNS = [
 ] as const
 
 /**
- * Columns that ends and growths also set. A column `sets_x` says whether column `x` is set or keeps its stored value.
+ * Columns that ends and growths also set. A column `sets_x` says whether column `x` is set or keeps its stored value,
+ * and so do the columns that say where the text `x` is stored.
  */
 const DONE_COLUMNS = [
   ...APPEND_COLUMNS,
@@ -238,6 +240,7 @@ export const GROWTH_COLUMNS = [
   column('ranks', 'json'),
   column('sets_input', 'boolean'),
   column('input', 'json'),
+  ...SHARED_TEXT_COLUMNS,
   column('name', 'text'),
   column('session_id', 'text'),
   column('user_id', 'text')

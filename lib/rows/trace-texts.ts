@@ -8,10 +8,14 @@
  * steps. A text is therefore shared with any span but a step.
  */
 import type { PreparedTrace, TraceSpan } from '../trace/prepared.ts'
+import type { NewText } from '../trace/states/gathered-texts.ts'
 import { readField, skipFields } from './copy-format.ts'
 import { isStep } from './packed-texts.ts'
 
-/** Minimum length, in characters, of a shared text. Naming a span takes 13 bytes of the trace's row. */
+/**
+ * Minimum length of a shared text, in characters, or in bytes for a text that need not be decoded. Naming a span takes
+ * 13 bytes of the trace's row.
+ */
 export const LEAST_SHARED = 128
 
 /** The spans that have a trace's input and output; null for a text that is stored in the trace's row, if any. */
@@ -28,14 +32,12 @@ export interface TraceTexts extends SharedTexts {
   readonly outputBytes: number | null
 }
 
-/** Returns the texts to store for a new trace. A running trace shares none, because more of its spans may arrive. */
-export function textsOfTrace(
-  trace: Pick<PreparedTrace, 'endedAt' | 'input' | 'output' | 'spans' | 'areByteTexts'>
-): TraceTexts {
-  const { endedAt, input, output, spans, areByteTexts } = trace
+/** Returns the texts to store for a new trace. */
+export function textsOfTrace(trace: Pick<PreparedTrace, 'input' | 'output' | 'spans' | 'areByteTexts'>): TraceTexts {
+  const { input, output, spans, areByteTexts } = trace
   const bytesOf = (text: string) => (areByteTexts === true ? text.length : Buffer.byteLength(text))
-  const inputSpanId = endedAt === null ? null : spanWith('input', input, spans)
-  const outputSpanId = endedAt === null ? null : spanWith('output', output, spans)
+  const inputSpanId = spanWith('input', input, spans)
+  const outputSpanId = spanWith('output', output, spans)
   return {
     input: inputSpanId === null ? input : null,
     output: outputSpanId === null ? output : null,
@@ -51,6 +53,23 @@ function spanWith(side: 'input' | 'output', text: string | null, spans: readonly
   if (text === null || text.length < LEAST_SHARED) return null
   for (const span of spans) if (span[side] === text && !isStep(span)) return span.id
   return null
+}
+
+/** A trace's new input or output as stored. `bytes` is set for a shared text only. */
+interface StoredText {
+  readonly text: string | null
+  readonly spanId: string | null
+  readonly bytes: number | null
+}
+
+const NO_TEXT: StoredText = { text: null, spanId: null, bytes: null }
+
+/** Returns how to store a text that a change sets; undefined keeps the stored text. */
+export function newTextOf(text: NewText | string | null | undefined): StoredText {
+  if (text == null) return NO_TEXT
+  if (typeof text === 'string') return { text, spanId: null, bytes: null }
+  const { spanId, bytes } = text
+  return spanId === null || bytes < LEAST_SHARED ? { ...NO_TEXT, text: text.text } : { text: null, spanId, bytes }
 }
 
 interface Texts {

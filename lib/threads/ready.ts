@@ -31,6 +31,7 @@ import { type Append, type End, oversizeMessage } from '../trace/states/decide.t
 import { decideExport } from '../trace/states/decide-export.ts'
 import type { RestoredHead } from '../trace/states/decide-restore.ts'
 import { type GatheredSpan, type Growth, stepMark } from '../trace/states/gathered.ts'
+import { textHeads } from '../trace/states/gathered-texts.ts'
 import { ranksText } from '../trace/states/ranks.ts'
 import type { SpanRefusal } from '../trace/states/span-refusals.ts'
 import { type StartedState, startedState } from '../trace/states/state-after.ts'
@@ -300,10 +301,11 @@ const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>
  */
 function readySpans(
   traceId: string,
-  spans: readonly HintedSpan[],
+  hinted: readonly HintedSpan[],
   { environment, hurries, maxSpans = DEFAULT_MAX_SPANS }: ReadyTask,
   allocate: Allocate
 ): ReadySpans {
+  const spans = hinted.map(span => Object.assign(span, { textHeads: textHeads(span) }))
   const maxBytes = Number.POSITIVE_INFINITY
   const operation = { operation: 'export' as const, traceId, spans, environment: null, maxSpans, maxBytes }
   const { growth, added, refusals } = decideExport(undefined, operation)
@@ -336,8 +338,8 @@ function asRecorded(traceId: string, growth: Growth, spans: readonly PreparedSpa
     totalTokens: growth.totalTokens,
     costUsd: growth.costUsd,
     metadata: growth.metadata,
-    input: growth.input ?? null,
-    output: growth.output ?? null,
+    input: growth.input?.text ?? null,
+    output: growth.output?.text ?? null,
     ranks: ranksText(growth.ranks),
     errorCount: growth.errorCount
   }

@@ -1,14 +1,17 @@
 /**
  * Sends an export's spans from a worker thread to the main thread as bytes, because objects are slow to transfer. The
- * main thread decodes the spans only if the trace is already stored. Input and output are read from the spans' rows.
+ * main thread decodes the spans only if the trace is already stored, or later. Input and output are read from the
+ * spans' rows, which is rarely necessary: the heads of these texts are sent.
  */
 
 import { CopyWriter, readField } from '../rows/copy-format.ts'
 import { type SpanRows, textsOfRows } from '../rows/copy-rows.ts'
 import type { SpanTexts } from '../rows/packed-texts.ts'
 import type { Allocate } from '../rows/thread-bytes.ts'
+import { LEAST_SHARED } from '../rows/trace-texts.ts'
 import { bytesWhenCut } from '../trace/states/cut-texts.ts'
-import type { GatheredSpan, SpanHints } from '../trace/states/gathered.ts'
+import type { GatheredSpan, SpanHints, TextHead, TextHeads } from '../trace/states/gathered.ts'
+import { textHeads } from '../trace/states/gathered-texts.ts'
 
 export interface SpansToGather {
   readonly spans: readonly GatheredSpan[]
@@ -18,95 +21,138 @@ export interface SpansToGather {
   readonly storable: readonly GatheredSpan[]
 }
 
-const FIELDS = [
-  ...(['id', 'parentId', 'kind', 'status', 'startedAt', 'endedAt', 'provider', 'model'] as const),
-  ...(['inputTokens', 'outputTokens', 'totalTokens', 'costUsd', 'costIsComputed'] as const),
-  ...(['hash', 'bytes'] as const)
-] as const
-const HINTS = [
-  ...([
-    'level',
-    'startMicros',
-    'endMicros',
-    'endsInFuture',
-    'name',
-    'ownName',
-    'input',
-    'output',
-    'sessionId',
-    'userId',
-    'resourceSessionId',
-    'resourceUserId'
-  ] as const),
-  ...(['responseId', 'toolCallId', 'callSpanId', 'tags', 'tagsLeftOut', 'metadata'] as const)
-] as const
 type Texts = Pick<SpanTexts, 'input' | 'output'>
-/** The values of the fields and hints. `texts` is null if the span's row holds the texts. */
-type Sent = readonly [fields: readonly unknown[], hints: readonly unknown[], texts: Texts | null, formerHash?: string]
+/** The fields that are sent as they are. */
+type Fields = Omit<GatheredSpan, keyof Texts | 'cutBytes' | 'formerHash'> & { readonly textHeads: TextHeads }
+/** `texts` is null if the span's row holds the texts. */
+type Sent = readonly [fields: Fields, texts: Texts | null, formerHash?: string]
 
 /** Encodes the spans. `storable` is a subset of `spans`, in the same order. */
 export function encodeSpans({ spans, storable }: SpansToGather, allocate: Allocate): Uint8Array {
   const inRows = new Set(storable)
   const sent = spans.map((span): Sent => {
-    const { hints, input, output, formerHash } = span
-    const fields = FIELDS.map(name => span[name])
-    const said = HINTS.map(name => hints[name])
+    const { input, output, formerHash } = span
     const texts = inRows.has(span) ? null : { input, output }
-    return formerHash === undefined ? [fields, said, texts] : [fields, said, texts, formerHash]
+    return formerHash === undefined ? [fieldsOf(span), texts] : [fieldsOf(span), texts, formerHash]
   })
   writer.reset()
   writer.text(JSON.stringify(sent))
   return writer.take(allocate)
 }
 
+function fieldsOf(span: GatheredSpan): Fields {
+  const { input, output } = span.textHeads ?? textHeads(span)
+  return {
+    id: span.id,
+    parentId: span.parentId,
+    kind: span.kind,
+    status: span.status,
+    startedAt: span.startedAt,
+    endedAt: span.endedAt,
+    provider: span.provider,
+    model: span.model,
+    inputTokens: span.inputTokens,
+    outputTokens: span.outputTokens,
+    totalTokens: span.totalTokens,
+    costUsd: span.costUsd,
+    costIsComputed: span.costIsComputed,
+    hash: span.hash,
+    bytes: span.bytes,
+    hints: span.hints,
+    textHeads: { input: sentHead(input), output: sentHead(output) }
+  }
+}
+
+/** A text that is too short to be shared is stored in the trace's row, so it is sent. */
+function sentHead(head: TextHead | null): TextHead | null {
+  if (head === null || head.bytes < LEAST_SHARED) return head
+  return { bytes: head.bytes, isNotation: head.isNotation }
+}
+
 const writer = new CopyWriter()
 
-/** Decodes the spans. `rows` are the storable spans' rows, which are decoded when the first text is requested. */
+/**
+ * Decodes the spans. `rows` are the storable spans' rows, which are decoded when the first text is requested. Without
+ * rows, requesting a text throws an error.
+ */
 export function decodeSpans(encoded: Uint8Array, rows: SpanRows | undefined): SpansToGather {
   const { buffer, byteOffset, byteLength } = encoded
   const { bytes } = readField(Buffer.from(buffer, byteOffset, byteLength), 0)
   const sent: readonly Sent[] = JSON.parse((bytes as Buffer).toString())
   let read: ReadonlyMap<string, SpanTexts> | undefined
   const textsOf: TextsOf = id => {
-    read ??= rows === undefined ? new Map() : textsOfRows(rows)
+    if (rows === undefined) throw new Error(`the texts of span ${id} were not kept`)
+    read ??= textsOfRows(rows)
     return read.get(id) as SpanTexts
   }
-  const spans = sent.map(([fields, hints, texts, formerHash]) => spanOf(fields, hints, texts ?? textsOf, formerHash))
-  return { spans, storable: spans.filter((_, i) => sent[i]?.[2] === null) }
+  const spans = sent.map(([fields, texts, formerHash]) => new SentSpan(fields, texts ?? textsOf, formerHash))
+  return { spans, storable: spans.filter((_, i) => sent[i]?.[1] === null) }
 }
 
 type TextsOf = (id: string) => SpanTexts
 
-function spanOf(
-  fields: readonly unknown[],
-  hints: readonly unknown[],
-  texts: Texts | TextsOf,
-  formerHash: string | undefined
-) {
-  const known = Object.fromEntries(FIELDS.map((name, i) => [name, fields[i]])) as unknown as Omit<
-    GatheredSpan,
-    keyof Texts | 'hints' | 'cutBytes'
-  >
-  // A missing hint is undefined, which JSON encodes as null.
-  const said = Object.fromEntries(HINTS.map((name, i) => [name, hints[i] ?? undefined])) as unknown as SpanHints
-  const find = () => (typeof texts === 'function' ? texts(known.id) : texts)
-  const span = {
-    ...known,
-    formerHash,
-    hints: said,
-    get input() {
-      return find().input
-    },
-    get output() {
-      return find().output
-    },
-    /**
-     * The size is computed only for a trace that may exceed its limit. Only a span with a row can be stored, and
-     * therefore cut.
-     */
-    get cutBytes() {
-      return typeof texts === 'function' ? bytesWhenCut(known.bytes, texts(known.id)) : known.bytes
-    }
+class SentSpan implements GatheredSpan {
+  readonly id: string
+  readonly parentId: string | null
+  readonly kind: string
+  readonly status: string
+  readonly startedAt: string
+  readonly endedAt: string
+  readonly provider: string | null
+  readonly model: string | null
+  readonly inputTokens: number | null
+  readonly outputTokens: number | null
+  readonly totalTokens: number | null
+  readonly costUsd: number | null
+  readonly costIsComputed: boolean | undefined
+  readonly hash: string
+  readonly formerHash: string | undefined
+  readonly bytes: number
+  readonly hints: SpanHints
+  readonly textHeads: TextHeads
+  readonly #texts: Texts | TextsOf
+
+  constructor(fields: Fields, texts: Texts | TextsOf, formerHash: string | undefined) {
+    this.id = fields.id
+    this.parentId = fields.parentId
+    this.kind = fields.kind
+    this.status = fields.status
+    this.startedAt = fields.startedAt
+    this.endedAt = fields.endedAt
+    this.provider = fields.provider
+    this.model = fields.model
+    this.inputTokens = fields.inputTokens
+    this.outputTokens = fields.outputTokens
+    this.totalTokens = fields.totalTokens
+    this.costUsd = fields.costUsd
+    this.costIsComputed = fields.costIsComputed
+    this.hash = fields.hash
+    this.formerHash = formerHash
+    this.bytes = fields.bytes
+    this.hints = fields.hints
+    this.textHeads = fields.textHeads
+    this.#texts = texts
   }
-  return span satisfies GatheredSpan
+
+  get input(): string | null {
+    return this.#find().input
+  }
+
+  get output(): string | null {
+    return this.#find().output
+  }
+
+  /**
+   * The size is computed only for a trace that may exceed its limit. Only a span with a row can be stored, and
+   * therefore cut.
+   */
+  get cutBytes(): number {
+    const texts = this.#texts
+    return typeof texts === 'function' ? bytesWhenCut(this.bytes, texts(this.id)) : this.bytes
+  }
+
+  #find(): Texts {
+    const texts = this.#texts
+    return typeof texts === 'function' ? texts(this.id) : texts
+  }
 }

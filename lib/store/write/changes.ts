@@ -153,6 +153,11 @@ interface Statement<T> {
 
 const isTarget = (name: string) => TARGET_COLUMNS.some(column => column.name === name)
 
+/** The columns that say where a text is stored, and the text's column. They are set together with the text. */
+const TEXT_OF: ReadonlyMap<string, string> = new Map(
+  ['input', 'output'].flatMap(side => ['span_id', 'bytes'].map(end => [`${side}_${end}`, side] as const))
+)
+
 function updateOf<T, N extends string>(
   name: string,
   columns: readonly (Column & { readonly name: N })[],
@@ -164,15 +169,13 @@ function updateOf<T, N extends string>(
     .filter(([name]) => !isTarget(name) && !name.startsWith('sets_'))
     .map(([name, value]) => {
       if (onlyOn.has(name)) return `${name} = t.${name} or ${value}`
-      const isSet = source.get(`sets_${name}`)
+      const isSet = source.get(`sets_${TEXT_OF.get(name) ?? name}`)
       return `${name} = ${isSet === undefined ? value : `case when ${isSet} then ${value} else t.${name} end`}`
     })
-  // A new text belongs to the trace alone, even if its former text was shared with a span.
-  for (const side of ['input', 'output']) {
+  // A new text without these columns is never shared with a span, even if its former text was.
+  for (const [name, side] of TEXT_OF) {
     const isSet = source.get(`sets_${side}`)
-    if (isSet === undefined) continue
-    for (const name of [`${side}_span_id`, `${side}_bytes`])
-      sets.push(`${name} = case when not ${isSet} then t.${name} end`)
+    if (isSet !== undefined && !source.has(name)) sets.push(`${name} = case when not ${isSet} then t.${name} end`)
   }
   const text: Statement<T>['text'] = ({ traces }) => `with changed as (
       update ${traces} as t set ${sets.join(', ')} from ${rowSource(columns, 3, 'c')}

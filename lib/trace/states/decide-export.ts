@@ -8,6 +8,7 @@
 import { isStoredAs, shortHash } from '../prepared.ts'
 import { cutBeyond } from './cut-texts.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
+import { asOwnText } from './gathered-texts.ts'
 import { takePlaces } from './kept-spans.ts'
 import { type CountedSpan, readLeftOut } from './left-out.ts'
 import { type Reason, type SpanRefusal, sumRefusals } from './span-refusals.ts'
@@ -83,7 +84,13 @@ function withinBytes(
   }
   const { spans: cut, bytes } = cutBeyond(added, maxBytes - stored.estimatedBytes)
   const { estimatedBytes, addedBytes } = growth
-  return { growth: { ...growth, estimatedBytes: estimatedBytes - bytes, addedBytes: addedBytes - bytes }, cut }
+  const cutIds = new Set([...cut].map(({ id }) => id))
+  const keep = (text: Growth['input']) => (text != null && cutIds.has(text.spanId ?? '') ? asOwnText(text) : text)
+  const [input, output] = [keep(growth.input), keep(growth.output)]
+  return {
+    growth: { ...growth, input, output, estimatedBytes: estimatedBytes - bytes, addedBytes: addedBytes - bytes },
+    cut
+  }
 }
 
 /** Returns all spans whose usage counts. */

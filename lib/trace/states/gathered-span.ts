@@ -50,9 +50,26 @@ export interface SpanHints {
   readonly metadata: Readonly<Record<string, string>>
 }
 
+/** The facts about a span's input or output that decide whether the trace takes it. */
+export interface TextHead {
+  /** Size in UTF-8 bytes. */
+  readonly bytes: number
+  /** Whether the text is the notation of a Python object, which people cannot read. */
+  readonly isNotation: boolean
+  /** The text; undefined if it must be read from the span. */
+  readonly text?: string | undefined
+}
+
+export interface TextHeads {
+  readonly input: TextHead | null
+  readonly output: TextHead | null
+}
+
 /** The part of a span from which its trace is built. The span's row contains the remaining fields. */
 export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' | 'events'> {
   readonly hints: SpanHints
+  /** The heads of the texts that the trace can take. If undefined, they are computed when they are needed. */
+  readonly textHeads?: TextHeads | undefined
   /** Whether costUsd was computed from the span's tokens. */
   readonly costIsComputed?: boolean | undefined
   /** Size of the document with its texts cut (cut-texts.ts), in bytes. If undefined, the texts are never cut. */

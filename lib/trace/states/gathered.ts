@@ -16,7 +16,8 @@ import { countBytes } from '../span-sums.ts'
 import { SpanTree } from '../span-tree.ts'
 import { type Spent, sumSpending } from '../span-usage.ts'
 import { durationMs, isBefore, timestampOf } from '../timestamp.ts'
-import { type GatheredSpan, gatheredUsage, INNER, type Level, ROOT } from './gathered-span.ts'
+import { type GatheredSpan, gatheredUsage, INNER, ROOT } from './gathered-span.ts'
+import { claimedText, gradeOfText, type NewText, type Side } from './gathered-texts.ts'
 import { type IdleEnd, markEnd, ranksOfEnd, readEnd } from './idle.ts'
 import { type CountedSpan, countFailed, markLeftOut, ranksOfLeftOut, readLeftOut } from './left-out.ts'
 import { markLeftOutTags, uniteTags } from './left-out-tags.ts'
@@ -53,8 +54,8 @@ export interface Growth extends TraceFields, Sums {
   /** Whether what the change adds makes the trace a run (lib/trace/runs.ts). If false, the stored value is kept. */
   readonly isRun: boolean
   /** The new input and output; undefined if the stored value stays. */
-  readonly input: string | null | undefined
-  readonly output: string | null | undefined
+  readonly input: NewText | null | undefined
+  readonly output: NewText | null | undefined
   readonly durationMs: number | null
   /** Increase in estimatedBytes. */
   readonly addedBytes: number
@@ -62,7 +63,7 @@ export interface Growth extends TraceFields, Sums {
   readonly changed: boolean
 }
 
-/** A span's value for a field, with the claim's rank. */
+/** A span's value for a field, with the claim's rank. The value of an input or output is in the span. */
 interface Claim {
   readonly rank: Rank
   readonly value: string
@@ -81,8 +82,6 @@ const ROOT_MENTIONS = 3
 const MENTIONS = 4
 /** Grade of a session or user id taken from a span's resource. This grade is worse than every level. */
 const OF_RESOURCE = 4
-/** Grade of an unreadable input or output. This grade is worse than every level. */
-const UNREADABLE = 4
 /** Prefix of metadata keys in rank names. */
 const KEY = 'metadata.'
 const nameOfKey = remembering((key: string) => KEY + key)
@@ -128,7 +127,7 @@ export function gather(
   const fields = takeFields(before, claims, speakers, tags, ranks, idle, spent)
   const mark = (metadata: string | null) =>
     markLeftOutTags(markLeftOut(markEnd(metadata, ranks, idle), ranks, without), ranks)
-  const free = fit(traceId, fields, claims, before, mark)
+  const free = fit(traceId, fields, { claims, stored: new Set(added) }, before, mark)
   const removedBytes = removed.reduce((sum, { step }) => sum + (step?.bytes ?? 0), 0)
   const addedBytes = free.documentBytes - (before?.documentBytes ?? 0) + countBytes(added) - removedBytes
   return {
@@ -190,7 +189,7 @@ type Wins = (field: string, grade: number, order: number) => boolean
 
 /**
  * Visits a span's claims. Within a grade, the span that started first wins. For outputs, the span that ended last wins.
- * The span's own input and output are decoded only for a claim that may win: an unreadable text only makes the grade
+ * The heads of a span's own texts are computed only for a claim that may win: an unreadable text only makes the grade
  * worse.
  */
 function eachClaim(
@@ -203,10 +202,16 @@ function eachClaim(
   const ofModel = kind === 'llm' ? CALLED : level === ROOT ? ROOT_MENTIONS : MENTIONS
   claim('name', hints.name === undefined ? level : SAID, startMicros, hints.name ?? hints.ownName)
   if (level !== INNER) claim('times', level, startMicros, '')
-  const input = hints.input ?? (isAside(span) || !wins('input', level, startMicros) ? null : span.input)
-  if (input !== null) claim('input', hints.input === undefined ? gradeOf(level, input) : SAID, startMicros, input)
-  const output = hints.output ?? (isAside(span) || !wins('output', level, -endMicros) ? null : span.output)
-  if (output !== null) claim('output', hints.output === undefined ? gradeOf(level, output) : SAID, -endMicros, output)
+  for (const [side, order] of [
+    ['input', startMicros],
+    ['output', -endMicros]
+  ] as const) {
+    if (hints[side] !== undefined) claim(side, SAID, order, '')
+    else if (wins(side, level, order)) {
+      const grade = gradeOfText(span, side)
+      if (grade !== undefined) claim(side, grade, order, '')
+    }
+  }
   if (provider !== null) claim('provider', ofModel, startMicros, provider)
   if (model !== null) claim('model', ofModel, startMicros, model)
   if (hints.sessionId !== undefined) claim('sessionId', level, startMicros, hints.sessionId)
@@ -216,16 +221,6 @@ function eachClaim(
   const { metadata } = hints
   for (const key of Object.keys(metadata)) claim(nameOfKey(key), level, startMicros, metadata[key] as string)
 }
-
-/** Whether the span is a tool call inside the trace. Its arguments and result are not the trace's input and output. */
-const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && hints.level === INNER
-
-/**
- * Matches a string that contains the repr of a Python object, such as `StopEvent(result=…`. LlamaIndex sends such
- * results in addition to readable messages.
- */
-const NOTATION = /^"[A-Z]\w*\(\w+=/
-const gradeOf = (level: Level, text: string): number => (NOTATION.test(text) ? UNREADABLE : level)
 
 function takeFields(
   before: GatheredState | undefined,
@@ -304,8 +299,8 @@ function earliest(before: GatheredState | undefined, speakers: readonly Gathered
 }
 
 interface Free {
-  readonly input: string | null | undefined
-  readonly output: string | null | undefined
+  readonly input: NewText | null | undefined
+  readonly output: NewText | null | undefined
   readonly metadata: string | null
   readonly documentBytes: number
 }
@@ -318,19 +313,23 @@ interface Free {
 function fit(
   traceId: string,
   fields: TraceFields,
-  claims: Claims,
+  { claims, stored }: { readonly claims: Claims; readonly stored: ReadonlySet<GatheredSpan> },
   before: GatheredState | undefined,
   mark: (metadata: string | null) => string | null
 ): Free {
-  const stored = before === undefined ? null : undefined
-  const input = claims.get('input')?.value ?? stored
-  const output = claims.get('output')?.value ?? stored
+  const textOf = (side: Side) => {
+    const claim = claims.get(side)
+    if (claim === undefined) return before === undefined ? null : undefined
+    return claimedText(claim.span, side, stored.has(claim.span))
+  }
+  const input = textOf('input')
+  const output = textOf('output')
   const keys = [...claims].filter(([field]) => field.startsWith(KEY))
   const members = keys.map(([field, { value }]) => `${JSON.stringify(field.slice(KEY.length))}:${value}`)
   const own = mark(fields.metadata)
   const metadata = members.length === 0 ? own : mergedMetadata(own, `{${members.join(',')}}`)
-  const bytesOf = (text: string | null | undefined, was = NULL_BYTES) =>
-    text === undefined ? was : text === null ? NULL_BYTES : Buffer.byteLength(text)
+  const bytesOf = (text: NewText | null | undefined, was = NULL_BYTES) =>
+    text === undefined ? was : text === null ? NULL_BYTES : text.bytes
   const inputs = { text: input, bytes: bytesOf(input, before?.inputBytes) }
   const outputs = { text: output, bytes: bytesOf(output, before?.outputBytes) }
   for (const kept of new Set([metadata, own])) {

@@ -3,6 +3,7 @@
 import { fromByteText } from '../json/byte-text.ts'
 import { assertHashed, type PreparedTrace, type SpanHead, shortHash } from '../prepared.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
+import { SpanTree } from '../span-tree.ts'
 import type { TraceChange, TraceState } from './decide.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gatheredUsage } from './gathered.ts'
 
@@ -63,6 +64,23 @@ export function changedState(state: KeptState, change: TraceChange, version: num
   return { ...state, version, spanCount, errorCount, estimatedBytes, spanHashes: addHashes(state.spanHashes, spans) }
 }
 
+/** Returns the state of a trace that an export's spans created, without the fields in Stamp. */
+export function gatheredState(growth: Growth, added: readonly GatheredSpan[]): StartedState {
+  const { input, output, durationMs: _, addedBytes: __, changed: ___, isRun: ____, ...fields } = growth
+  const sizes = { inputBytes: input?.bytes ?? NULL_BYTES, outputBytes: output?.bytes ?? NULL_BYTES }
+  const gathered = { ...fields, ...sizes, patched: false, spans: new SpanTree(added.map(gatheredUsage)) }
+  return {
+    ...fields,
+    ...sizes,
+    running: fields.endedAt === null,
+    endHash: null,
+    spanHashes: addHashes(new Map(), added),
+    isGathered: true,
+    gathered,
+    copy: undefined
+  }
+}
+
 /**
  * Returns a gathered trace's state after an export added spans. `gathered` belongs to `state`. Like changedState,
  * reuses the previous state's maps.
@@ -75,8 +93,8 @@ export function grownState(
   version: number
 ): KeptState {
   const { input, output, durationMs: _, addedBytes: __, changed: ___, isRun: ____, ...fields } = growth
-  const bytesOf = (text: string | null | undefined, before: number) =>
-    text === undefined ? before : text === null ? NULL_BYTES : Buffer.byteLength(text)
+  const bytesOf = (text: Growth['input'], before: number) =>
+    text === undefined ? before : text === null ? NULL_BYTES : text.bytes
   const outputBytes = bytesOf(output, gathered.outputBytes)
   for (const span of added) gathered.spans.add(gatheredUsage(span))
   const after = { ...gathered, ...fields, inputBytes: bytesOf(input, gathered.inputBytes), outputBytes }

@@ -1,9 +1,10 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { StateCache } from '../../../lib/ingest/state-cache.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
 import { decide } from '../../../lib/trace/states/decide.ts'
 import { changedState, type KeptState, startedState } from '../../../lib/trace/states/state-after.ts'
 import { endBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { bytes, testWritePath, writer } from '../../fixtures/database/write-path.ts'
 
@@ -72,30 +73,87 @@ t.test('a grown trace releases as much as it took', async t => {
   t.equal(fill(), before)
 })
 
-t.test('remembered states serve appends and ends without a look; responses without a write take one', async t => {
+t.test('a state is computed when it is needed, once, and its data counts until then', async t => {
+  const running = new StateCache()
+  let computed = 0
+  const compute = () => {
+    computed++
+    return stateOf(1)
+  }
+  running.setLater('1/a', compute, 1000)
+  t.equal(computed, 0)
+  const state = running.get('1/a')
+  t.equal(running.get('1/a'), state)
+  t.equal(computed, 1)
+  running.setLater('1/a', compute, 16 * 1024 * 1024 + 1)
+  t.equal(running.get('1/a'), undefined, 'too much data is not kept, and the former state is gone')
+  const keys = Array.from({ length: 100 }, (_, i) => `1/${i}`)
+  for (const key of keys) running.setLater(key, compute, 1024 * 1024)
+  t.equal(computed, 1)
+  t.same(
+    keys.filter(key => running.get(key) !== undefined),
+    keys.slice(100 - 63),
+    'the data of 63 states and their own sizes fill 64 MiB'
+  )
+})
+
+/** Returns a write path, and counts its reads of stored states. */
+async function countedPath(t: Test) {
   const database = await testDatabase(t)
-  let looks = 0
+  const read = { looks: 0 }
   const counted = <T extends { unsafe(text: string, ...rest: never[]): unknown }>(sql: T): T => {
     const { unsafe } = sql
     sql.unsafe = (text, ...rest) => {
-      if (text.includes('"spanCount"')) looks++
+      if (text.includes('"spanCount"')) read.looks++
       return unsafe(text, ...rest)
     }
     return sql
   }
   const connect = (...request: Parameters<typeof database.connect>) => counted(database.connect(...request))
-  const path = testWritePath(t, { ...database, connect })
+  return { path: testWritePath(t, { ...database, connect }), read, database }
+}
+
+t.test('exports of one trace take one look, for its first spans, until it is complete', async t => {
+  const { path, read, database } = await countedPath(t)
+  const traceId = '5'.repeat(32)
+  const root = otlpSpan({ traceId, start: 0, end: 100, attributes: { 'output.value': 'answer '.repeat(50) } })
+  const step = (i: number) =>
+    otlpSpan({ traceId, parentSpanId: root.spanId, start: i, attributes: { 'output.value': `step ${i} `.repeat(50) } })
+  const steps = Array.from({ length: 6 }, (_, i) => step(i))
+  const outputs = []
+  for (const spans of [steps.slice(0, 2), steps.slice(2, 4), steps.slice(4), [root]]) {
+    await path.export(key, bytes(exportOf(...spans)), 'json')
+    outputs.push(
+      ...(await database.pool.run(
+        sql => sql`select encode(output_span_id, 'hex') as id, output_bytes as bytes, output from traces`
+      ))
+    )
+  }
+  t.equal(read.looks, 1)
+  t.same(
+    outputs,
+    [steps[1]!, steps[3]!, steps[5]!, root].map(({ spanId }) => ({ id: spanId, bytes: 352, output: null })),
+    'the output is always the last step, and is read from its span'
+  )
+  await path.export(key, bytes(exportOf(step(7))), 'json')
+  t.equal(read.looks, 2, 'the trace was complete')
+  await path.export(key, bytes(exportOf(...steps)), 'json')
+  t.equal(read.looks, 3, 'a resend')
+})
+
+t.test('remembered states serve appends and ends without a look; responses without a write take one', async t => {
+  const { path, read } = await countedPath(t)
   const start = startBody()
   await path.record(key, bytes(start))
   const [first, second] = [bytes(spansBody(span())), bytes(spansBody(span()))]
   for (const body of [first, second]) t.match(await path.append(key, start.trace.id, body), { added: 1 })
-  t.equal(looks, 0)
+  t.equal(read.looks, 0)
   t.match(await path.append(key, start.trace.id, first), { added: 0, duplicate: 1, spanCount: 2 })
-  t.equal(looks, 1, 'a resend')
+  t.equal(read.looks, 1, 'a resend')
   t.match(await path.end(key, start.trace.id, bytes(endBody())), { duplicate: false, spanCount: 2 })
-  t.equal(looks, 1)
+  t.equal(read.looks, 1)
   t.match(await path.end(key, start.trace.id, bytes(endBody())), { duplicate: true })
-  t.equal(looks, 2, 'the trace has ended')
+  t.equal(read.looks, 2, 'the trace has ended')
 })
 
 t.test('a large start is remembered like any other', async t => {

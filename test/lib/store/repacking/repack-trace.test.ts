@@ -40,7 +40,7 @@ t.test('once repacked, a run that arrived in pieces takes hardly more disk space
   })
 })
 
-t.test('a trace shares no text with a step, and a different late text is its own', async t => {
+t.test('a trace shares no text with a step, and a late text is shared with its own span', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -75,7 +75,7 @@ t.test('a trace shares no text with a step, and a different late text is its own
     const late = otlpSpan({ traceId: id, spanId: spanId(), start: 1, end: 20, attributes: texts('late') })
     await path.export(key, bytes(exportOf(late)), 'json')
     t.match(await read(), { input: 'late '.repeat(500), output: 'late'.repeat(500) })
-    t.same(await countShared(sql, projectId), { shared: 0, wrong: 0 })
+    t.same(await countShared(sql, projectId), { shared: 2, wrong: 0 }, "the export shares its span's texts at once")
     await repackAll(sql, projectId)
     t.same(await countShared(sql, projectId), { shared: 2, wrong: 0 })
     t.match(await read(), { input: 'late '.repeat(500), output: 'late'.repeat(500) })

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { ExportWrite, stateOfCreated } from '../../../../lib/ingest/exports/export-write.ts'
 import { readTraceStates } from '../../../../lib/store/write/trace-state.ts'
+import { makeReady } from '../../../../lib/threads/ready.ts'
 import { prepare } from '../../../../lib/trace/prepare.ts'
 import { decide, type TraceState } from '../../../../lib/trace/states/decide.ts'
+import type { CountedSpan } from '../../../../lib/trace/states/left-out.ts'
 import { changedState, type KeptState, startedState } from '../../../../lib/trace/states/state-after.ts'
 import { spans, start } from '../../../fixtures/bodies/arbitrary-bodies.ts'
 import { ingestBody, span, spansBody, traceId } from '../../../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
 import { linesOf } from '../../../fixtures/database/all-readers.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 import { countShared } from '../../../fixtures/database/stored-spans.ts'
@@ -52,6 +56,69 @@ t.test("a trace's stored state is that after its recording and its appends", asy
         if (decision.type === 'change') state = changedState(state, decision.change, stored.version)
         compare(stored, state)
       }
+    }),
+    { numRuns: 60 }
+  )
+})
+
+const openInference = fc.record(
+  {
+    'openinference.span.kind': fc.constantFrom('LLM', 'TOOL', 'AGENT', 'CHAIN'),
+    'input.value': fc.constantFrom('short', 'long '.repeat(100), 'ü'.repeat(100), 'Start(event=1)'),
+    'output.value': fc.constantFrom('no', 'yes '.repeat(100), '{"a":[1,2]}'),
+    'llm.model_name': fc.constantFrom('gpt-5', 'unknown-model'),
+    'llm.token_count.prompt': fc.nat(1000),
+    'llm.token_count.completion': fc.nat(1000),
+    'session.id': fc.constantFrom('s1', 's2'),
+    'user.id': fc.constantFrom('u1', 'u2'),
+    'tag.tags': fc.constant(['a', 'b']),
+    metadata: fc.constantFrom('{"k":1}', '{"k":2,"l":"x"}')
+  },
+  { requiredKeys: [] }
+)
+
+t.test("a gathered trace's stored state is that computed from the export that created it", async t => {
+  const database = await testDatabase(t)
+  const path = testWritePath(t, database, { prices: { ownOf: () => [], countUnpriced() {} } })
+  const [project] = await database.pool.run(sql => sql`select id from projects`)
+  const principal = writer({ projectId: project?.id ?? 1, environment: 'prod' })
+  const cells = fc.record({ start: fc.nat(9), length: fc.nat(9), status: fc.nat(2), attributes: openInference })
+  const known = (value: unknown) => JSON.parse(JSON.stringify(value))
+  await fc.assert(
+    fc.asyncProperty(fc.array(cells, { minLength: 1, maxLength: 5 }), fc.boolean(), async (all, hasRoot) => {
+      const id = traceId()
+      const root = 'ab'.repeat(8)
+      const spans = all.map(({ start, length, status, attributes }, i) =>
+        otlpSpan({
+          ...{ traceId: id, start, end: start + length, status, attributes },
+          ...(hasRoot && i === 0 ? { spanId: root } : { parentSpanId: root })
+        })
+      )
+      const body = bytes(exportOf(...spans))
+      const task = { operation: 'export-json', body, environment: 'prod', hurries: false, prices: [] } as const
+      const result = makeReady(task)
+      assert('ready' in result && result.ready.operation === 'export')
+      const created = new ExportWrite(result.ready.traces[0]!, 'prod').created
+      assert(created !== undefined)
+      await path.export(principal, body, 'json')
+      const look = { traceId: id, projectId: principal.projectId, spanIds: [], detail: 'export' } as const
+      const [stored] = await database.pool.run(sql => readTraceStates(sql, [look]))
+      assert(stored?.gathered !== undefined)
+
+      const { gathered, spanHashes, ...state } = stateOfCreated(created)
+      assert(gathered !== undefined)
+      const { spans: tree, ...fields } = gathered
+      const namesOf = (wanted: object) => Object.keys(wanted).filter(name => wanted === fields || name !== 'ranks')
+      const pick = (wanted: object, from: object) =>
+        known(Object.fromEntries(namesOf(wanted).map(name => [name, from[name as never]])))
+      assert.deepEqual(pick(state, stored), pick(state, state))
+      assert.deepEqual(pick(fields, stored.gathered), known(fields))
+      assert.deepEqual([...spanHashes].sort(), [...stored.spanHashes].sort())
+      const sorted = (spans: Iterable<CountedSpan>) =>
+        [...spans]
+          .sort((a, b) => (a.id < b.id ? -1 : 1))
+          .map(({ costIsComputed = false, ...span }) => ({ costIsComputed, ...span }))
+      assert.deepEqual(known(sorted(tree)), known(sorted(stored.gathered.spans)))
     }),
     { numRuns: 60 }
   )

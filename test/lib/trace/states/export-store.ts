@@ -13,6 +13,7 @@ import {
   ROOT,
   type SpanHints
 } from '../../../../lib/trace/states/gathered.ts'
+import type { NewText } from '../../../../lib/trace/states/gathered-texts.ts'
 import { endOf } from '../../../../lib/trace/states/idle.ts'
 
 /** The limit is small enough for tests to exceed it. */
@@ -95,10 +96,10 @@ export class Store {
       maxSpans: MAX_SPANS,
       maxBytes: this.#maxBytes
     })
-    const { growth, added, removed } = decision
+    const { growth, added, removed, cut } = decision
     for (const each of removed) this.spans.delete(each.id)
     for (const each of added) this.spans.set(each.id, each)
-    if (growth !== undefined) this.#grow(growth, environment)
+    if (growth !== undefined) this.#grow(growth, environment, cut)
     return decision
   }
 
@@ -107,11 +108,11 @@ export class Store {
     this.#grow(gather(TRACE, this.gathered, [], [], endOf([...this.spans.values()])), null)
   }
 
-  #grow(growth: Growth, environment: string | null): void {
+  #grow(growth: Growth, environment: string | null, cut: ReadonlySet<GatheredSpan> = new Set()): void {
     const { input, output, changed, durationMs, addedBytes, isRun, ...fields } = growth
     this.isRun ||= isRun
-    if (input !== undefined) this.input = input
-    if (output !== undefined) this.output = output
+    if (input !== undefined) this.input = this.#textOf(input, 'input', cut)
+    if (output !== undefined) this.output = this.#textOf(output, 'output', cut)
     const gathered: GatheredState = {
       ...fields,
       inputBytes: Buffer.byteLength(this.input ?? 'null'),
@@ -124,6 +125,17 @@ export class Store {
       environment: this.state?.environment ?? environment ?? 'unassigned',
       spanHashes: new Map()
     }
+  }
+
+  /** Returns a text, which must equal that of the span that shares it. */
+  #textOf(text: NewText | null, side: 'input' | 'output', cut: ReadonlySet<GatheredSpan>): string | null {
+    if (text === null) return null
+    if (Buffer.byteLength(text.text) !== text.bytes) throw new Error(`the ${side} does not have ${text.bytes} bytes`)
+    if (text.spanId === null) return text.text
+    const span = this.spans.get(text.spanId)
+    if (span?.[side] !== text.text || cut.has(span))
+      throw new Error(`span ${text.spanId} does not have the trace's ${side}`)
+    return text.text
   }
 
   get gathered(): GatheredState {

@@ -1,0 +1,65 @@
+/**
+ * A gathered trace takes its input and output from its spans. A claim for one of them needs only the text's head: its
+ * size, and whether people can read it. The text itself may be packed in the span's row, and stays there: the trace's
+ * row names the span (lib/rows/trace-texts.ts).
+ */
+import { type GatheredSpan, INNER, type Level, type TextHead, type TextHeads } from './gathered-span.ts'
+
+export type Side = 'input' | 'output'
+
+/** A new input or output of a trace. */
+export interface NewText {
+  /** JSON text. Reading this property may unpack the span's texts. */
+  readonly text: string
+  /** Size in UTF-8 bytes. */
+  readonly bytes: number
+  /** The stored span with this text, from which the trace's text can be read; null if the trace's row must hold it. */
+  readonly spanId: string | null
+}
+
+/** Grade of an unreadable input or output. This grade is worse than every level. */
+const UNREADABLE = 4
+/**
+ * Matches a string that contains the repr of a Python object, such as `StopEvent(result=…`. LlamaIndex sends such
+ * results in addition to readable messages.
+ */
+const NOTATION = /^"[A-Z]\w*\(\w+=/
+
+const headOf = (text: string | null): TextHead | null =>
+  text === null ? null : { bytes: Buffer.byteLength(text), isNotation: NOTATION.test(text), text }
+
+const NO_TEXTS: TextHeads = { input: null, output: null }
+
+/** Returns the heads of the span's texts. Both are null if the trace cannot take the texts. */
+export const textHeads = (span: GatheredSpan): TextHeads =>
+  isAside(span) ? NO_TEXTS : { input: headOf(span.input), output: headOf(span.output) }
+
+/** Whether the span is a tool call inside the trace. Its arguments and result are not the trace's input and output. */
+const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && hints.level === INNER
+
+/** Returns the grade of the claim of a span's own text; undefined if the trace cannot take the text. */
+export function gradeOfText(span: GatheredSpan, side: Side): Level | typeof UNREADABLE | undefined {
+  const head = (span.textHeads ?? textHeads(span))[side]
+  if (head === null) return undefined
+  return head.isNotation ? UNREADABLE : span.hints.level
+}
+
+/** Returns the text that a span claims. `isStored` says whether the span's row keeps its texts. */
+export function claimedText(span: GatheredSpan, side: Side, isStored: boolean): NewText {
+  const { hints, id } = span
+  const said = hints[side]
+  if (said !== undefined) return { text: said, bytes: Buffer.byteLength(said), spanId: null }
+  const head = (span.textHeads ?? textHeads(span))[side]
+  if (head === null) throw new Error(`span ${id} claims its ${side}, but has none`)
+  return {
+    get text() {
+      return head.text ?? (span[side] as string)
+    },
+    bytes: head.bytes,
+    // The row of a step may be removed later (steps.ts).
+    spanId: isStored && hints.callSpanId === undefined ? id : null
+  }
+}
+
+/** Returns the text for the trace's own row, because the span's row does not keep it. */
+export const asOwnText = ({ text, bytes }: NewText): NewText => ({ text, bytes, spanId: null })
