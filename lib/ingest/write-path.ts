@@ -88,8 +88,11 @@ const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
  * batches.
  */
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024
-/** Maximum number of requests in flight while medium-sized bodies are prepared without a thread. */
-const QUIET_REQUESTS = 8
+/**
+ * Maximum number of requests in flight while medium-sized bodies are prepared without a thread
+ * (test/bench/RESULTS.md, "Worker threads"). Preparing an export takes longer, so more exports need a thread.
+ */
+const QUIET = { exports: 8, bodies: parallelismOf().quietRequests }
 /** Outcome for one line of an export file. */
 type Restored = 'insert' | 'advance' | 'duplicate'
 type Done = Exclude<Decision, { type: 'refused' }>
@@ -298,11 +301,13 @@ export class WritePath implements Ingest {
     await this.#gate.enter(projectId, weight)
     try {
       const hurries = this.#packing.hurries(body.byteLength)
+      const isExport = operation.startsWith('export-')
       // Costs are computed only for exports.
-      const prices = operation.startsWith('export-') ? this.#prices?.ownOf(projectId) : undefined
+      const prices = isExport ? this.#prices?.ownOf(projectId) : undefined
       const task = { operation, body, environment, hurries, maxSpans: this.#maxSpans, tagNames: this.#tagNames, prices }
       // A restore is not admitted as a request and always keeps many lines in flight, so threads prepare its lines.
-      const isQuiet = operation !== 'restore' && this.#admission.requests <= QUIET_REQUESTS
+      const quiet = isExport ? QUIET.exports : QUIET.bodies
+      const isQuiet = operation !== 'restore' && this.#admission.requests <= quiet
       return await write(await this.threads.makeReady(task, projectId, isQuiet))
     } finally {
       this.#gate.leave(weight)

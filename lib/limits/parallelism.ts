@@ -6,7 +6,8 @@
  * can supply about eight batches at a time. On two cores, reads use six connections. Reads wait for PostgreSQL rather
  * than for Node.js, so the number of read connections also grows with the number of cores. Small writes (scores,
  * patches, deletions) are rare. Each core has one worker thread, because exports leave the main thread little to do
- * (test/bench/RESULTS.md, "MCP and OTLP").
+ * (test/bench/RESULTS.md, "MCP and OTLP"). Two cores are busy without worker threads while 16 clients send one request
+ * after another; more cores would be idle.
  *
  * Ideally, each of these tasks has its own connection. A process can also run with fewer connections; tasks then share
  * idle connections (lib/database/pooled/connection-limit.ts). If very few connections are allowed, there is only one
@@ -19,6 +20,8 @@ export interface Parallelism {
   readonly lanes: number
   /** Number of worker threads that prepare bodies. */
   readonly workers: number
+  /** Maximum number of requests in flight while medium-sized bodies are prepared on the main thread. */
+  readonly quietRequests: number
   /** Number of connections for reads. The `writers` field is the number for small writes. */
   readonly readers: number
   /** Maximum number of read connections that one project may use at a time. */
@@ -42,6 +45,7 @@ export function parallelismOf(cores: number = availableParallelism(), most = Num
   return {
     lanes,
     workers: cores,
+    quietRequests: cores > 2 ? 8 : 16,
     readers,
     readersOfOne: Math.ceil((2 * readers) / 3),
     writers,
