@@ -19,6 +19,7 @@ export const NOT_PLAIN = new Error('not plain JSON')
 const QUOTE = 34
 const COMMA = 44
 const MINUS = 45
+const SLASH = 47
 const ZERO = 48
 const NINE = 57
 const COLON = 58
@@ -36,7 +37,6 @@ export const EXACT_DIGITS = 15
 /** Matches a canonical fraction, which has no trailing zero and is not so small that JavaScript writes an exponent. */
 const CANONICAL_FRACTION = /-?(?:[1-9]\d*|0(?!\.0{6}))\.\d*[1-9](?=[,}\]])/y
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-const ESCAPED = /["\\/bfnrt]/
 const HEX = /^[\da-fA-F]{4}$/
 
 /** A member of an object, with the positions of its start, its value's start and its end. */
@@ -72,7 +72,8 @@ export class Scanner {
 
   /**
    * Starts scanning a text without characters below U+0020 (see holdsControls in exact-json.ts). Throws NOT_PLAIN for a
-   * byte text with an escape that spells a character by number: its canonical form would not be a byte text.
+   * text with an invalid escape, and for a byte text with an escape that spells a character by number: its canonical
+   * form would not be a byte text.
    */
   start(text: string, maxDepth: number, isByteText = false): void {
     this.text = text
@@ -80,8 +81,7 @@ export class Scanner {
     this.at = 0
     this.#level = 0
     this.#maxLevel = maxDepth
-    this.#escapes.find(text)
-    if (isByteText && this.#escapes.hasNumbered) throw NOT_PLAIN
+    if (!this.#escapes.find(text) || (isByteText && this.#escapes.hasNumbered)) throw NOT_PLAIN
     this.#nextEscape = 0
     this.#escape = this.#escapes.places[0] as number
     this.#escapedAt = -1
@@ -178,24 +178,27 @@ export class Scanner {
 
   #escapedString(open: number, firstQuote: number): string {
     const { text } = this
-    const { places } = this.#escapes
     const first = this.#nextEscape
     const close = this.#passEscapedQuotes(firstQuote)
-    let isCanonical = true
-    for (let i = first; i < this.#nextEscape; i++) {
-      const backslash = places[i] as number
-      const code = text.charCodeAt(backslash + 1)
-      if (code === SMALL_U) {
-        if (!HEX.test(text.slice(backslash + 2, backslash + 6))) throw NOT_PLAIN
-        isCanonical = false
-      } else if (!ESCAPED.test(text.charAt(backslash + 1))) throw NOT_PLAIN
-      else if (code === 47) isCanonical = false
-    }
     this.at = close + 1
     this.#escapedAt = open
-    if (isCanonical) return ''
+    if (!this.#escapes.hasRespelt || this.#areCanonical(first)) return ''
     this.isRespelt = true
     return JSON.stringify(JSON.parse(text.slice(open, close + 1)))
+  }
+
+  /** Whether the escapes from the one with index `first` up to the next are canonical. Throws if digits are missing. */
+  #areCanonical(first: number): boolean {
+    const { text } = this
+    const { places } = this.#escapes
+    let areCanonical = true
+    for (let i = first; i < this.#nextEscape; i++) {
+      const at = (places[i] as number) + 1
+      const code = text.charCodeAt(at)
+      if (code === SMALL_U && !HEX.test(text.slice(at + 1, at + 5))) throw NOT_PLAIN
+      if (code === SMALL_U || code === SLASH) areCanonical = false
+    }
+    return areCanonical
   }
 
   /** Finds the string's closing quote, at or after `firstQuote`, and advances past the escapes before that quote. */
