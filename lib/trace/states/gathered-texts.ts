@@ -51,13 +51,31 @@ export function claimedText(span: GatheredSpan, side: Side, isStored: boolean): 
   if (said !== undefined) return { text: said, bytes: Buffer.byteLength(said), spanId: null }
   const head = (span.textHeads ?? textHeads(span))[side]
   if (head === null) throw new Error(`span ${id} claims its ${side}, but has none`)
-  return {
-    get text() {
-      return head.text ?? (span[side] as string)
-    },
-    bytes: head.bytes,
-    // The row of a step may be removed later (steps.ts).
-    spanId: isStored && hints.callSpanId === undefined ? id : null
+  // The row of a step may be removed later (steps.ts).
+  return new ClaimedText(span, side, head, isStored && hints.callSpanId === undefined ? id : null)
+}
+
+/**
+ * A span's own text. This is a class because V8 makes a shape for each object with a getter of its own. The shape, which
+ * is collected late, would keep the span in memory.
+ */
+class ClaimedText implements NewText {
+  readonly bytes: number
+  readonly spanId: string | null
+  readonly #span: GatheredSpan
+  readonly #side: Side
+  readonly #text: string | undefined
+
+  constructor(span: GatheredSpan, side: Side, { bytes, text }: TextHead, spanId: string | null) {
+    this.bytes = bytes
+    this.spanId = spanId
+    this.#span = span
+    this.#side = side
+    this.#text = text
+  }
+
+  get text(): string {
+    return this.#text ?? (this.#span[this.#side] as string)
   }
 }
 
