@@ -40,7 +40,7 @@ export function textHoldsControls(text: string): boolean {
   if (text.length < LONG) return CONTROL.test(text)
   for (let at = 0; at < text.length; at += part.length) {
     const length = part.write(text.slice(at, at + part.length), 'latin1')
-    // Of a character beyond Latin-1, only the low byte was written, which may be below 0x20.
+    // Latin-1 keeps only the low byte of other characters, which may be below 0x20.
     if (holdsControls(part.subarray(0, length))) return CONTROL.test(text)
   }
   return false

@@ -56,8 +56,8 @@ export function claimedText(span: GatheredSpan, side: Side, isStored: boolean): 
 }
 
 /**
- * A span's own text. This is a class because V8 makes a shape for each object with a getter of its own. The shape, which
- * is collected late, would keep the span in memory.
+ * A span's own text. This is a class because V8 makes a shape for each object with a getter of its own. Such a shape is
+ * collected late, and would keep the span in memory.
  */
 class ClaimedText implements NewText {
   readonly bytes: number
