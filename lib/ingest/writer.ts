@@ -387,15 +387,12 @@ export class Writer {
       return
     }
     // A cached state takes over the tree of the stored spans. Spans cannot be removed from that tree.
-    const isLarger = decision.type === 'grow' && decision.removed.length === 0
-    if (
-      isLarger &&
-      state?.gathered !== undefined &&
-      isRemembered({ ...decision.growth, running: decision.growth.endedAt === null })
-    ) {
+    if (decision.type === 'grow' && decision.removed.length === 0 && state?.gathered !== undefined) {
       const { growth, added } = decision
-      this.#running.set(key, grownState(state as KeptState, state.gathered, growth, added, version))
-      return
+      if (isRemembered({ running: growth.endedAt === null, spanCount: growth.spanCount })) {
+        this.#running.set(key, grownState(state as KeptState, state.gathered, growth, added, version))
+        return
+      }
     }
     const known = this.#running.get(key)
     const goesOn = decision.type === 'change' && decision.change.ending === undefined
