@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ExportWrite, stateOfCreated } from '../../../../lib/ingest/exports/export-write.ts'
 import { readTraceStates } from '../../../../lib/store/write/trace-state.ts'
-import { makeReady } from '../../../../lib/threads/ready.ts'
 import { prepare } from '../../../../lib/trace/prepare.ts'
 import { decide, type TraceState } from '../../../../lib/trace/states/decide.ts'
 import type { CountedSpan } from '../../../../lib/trace/states/left-out.ts'
@@ -96,9 +95,10 @@ t.test("a gathered trace's stored state is that computed from the export that cr
       )
       const body = bytes(exportOf(...spans))
       const task = { operation: 'export-json', body, environment: 'prod', hurries: false, prices: [] } as const
-      const result = makeReady(task)
-      assert('ready' in result && result.ready.operation === 'export')
-      const created = new ExportWrite(result.ready.traces[0]!, 'prod').created
+      // Only a thread may load the prices: other tests in this process check that the main thread does not.
+      const ready = await path.threads.makeReady(task, principal.projectId)
+      assert(ready.operation === 'export')
+      const created = new ExportWrite(ready.traces[0]!, 'prod').created
       assert(created !== undefined)
       await path.export(principal, body, 'json')
       const look = { traceId: id, projectId: principal.projectId, spanIds: [], detail: 'export' } as const
