@@ -25,8 +25,7 @@ const GATHERED_SPAN_BYTES = 640
 const UNIT_BYTES = 2
 
 interface Entry {
-  /** The state, or a function that computes the state when it is needed. */
-  readonly state: KeptState | (() => KeptState)
+  readonly state: KeptState
   readonly bytes: number
 }
 
@@ -36,11 +35,7 @@ export class StateCache {
   #bytes = 0
 
   get(key: string): KeptState | undefined {
-    const state = this.#entries.get(key)?.state
-    if (typeof state !== 'function') return state
-    const computed = state()
-    this.set(key, computed)
-    return computed
+    return this.#entries.get(key)?.state
   }
 
   /**
@@ -52,21 +47,9 @@ export class StateCache {
     const { metadata, spanHashes, gathered } = state
     const spans = spanHashes.size * (gathered === undefined ? SPAN_BYTES : GATHERED_SPAN_BYTES)
     const bytes = STATE_BYTES + (metadata?.length ?? 0) * UNIT_BYTES + spans
-    if (bytes <= (gathered === undefined ? MAX_BYTES_OF_TRACE : MAX_BYTES_OF_GATHERED)) this.#add(key, { state, bytes })
-  }
-
-  /**
-   * Caches a gathered trace's state as a function, because most traces get no more spans. `bytes` is the size of the
-   * data that the function keeps in memory.
-   */
-  setLater(key: string, compute: () => KeptState, bytes: number): void {
-    this.forget(key)
-    if (bytes <= MAX_BYTES_OF_GATHERED) this.#add(key, { state: compute, bytes: STATE_BYTES + bytes })
-  }
-
-  #add(key: string, entry: Entry): void {
-    this.#entries.set(key, entry)
-    this.#bytes += entry.bytes
+    if (bytes > (gathered === undefined ? MAX_BYTES_OF_TRACE : MAX_BYTES_OF_GATHERED)) return
+    this.#entries.set(key, { state, bytes })
+    this.#bytes += bytes
     if (this.#bytes > MAX_BYTES) this.#forgetOldest()
   }
 

@@ -34,13 +34,12 @@ import type { Homes } from '../store/write/homes.ts'
 import { BY_ADDRESS, type RouteNews, type WriteRoute } from '../store/write/route.ts'
 import { TraceNumbers } from '../store/write/trace-numbers.ts'
 import { readStatesByProject, readTraceStates } from '../store/write/trace-state.ts'
-import type { ReadyRecord } from '../threads/ready.ts'
 import { UNASSIGNED } from '../trace/environment.ts'
 import { type Decision, decide, type TraceState } from '../trace/states/decide.ts'
+import type { Growth } from '../trace/states/gathered.ts'
 import { changedState, grownState, type KeptState } from '../trace/states/state-after.ts'
 import { addedScores, countedSpans, rowsOf } from './added-rows.ts'
 import { Copier, type CopyServer } from './copier.ts'
-import { stateOfCreated } from './exports/export-write.ts'
 import {
   type Decided,
   isOurs,
@@ -376,23 +375,21 @@ export class Writer {
     const { key, attempts, environment } = pending
     const version = attempts.at(-1) as number
     if (decision.type === 'insert') {
+      const { operation } = pending
       const record = recordOf(pending)
-      const stamp = { seq: version, version, environment: environment ?? UNASSIGNED }
-      if (record?.started !== undefined) this.#running.set(key, { ...stamp, ...record.started })
-      else if (pending.operation.operation === 'export' && record !== undefined && isRemembered(record)) {
-        const { created } = pending.operation
-        if (created === undefined) return
-        this.#running.setLater(key, () => ({ ...stamp, ...stateOfCreated(created) }), created.bytes.byteLength)
-      }
+      // The root span often arrives last, so a running trace nearly always gets more spans.
+      const isOpen = operation.operation === 'export' && record?.running === true
+      const started = isOpen ? operation.createdState : record?.started
+      if (started !== undefined)
+        this.#running.set(key, { seq: version, version, environment: environment ?? UNASSIGNED, ...started })
       return
     }
     // A cached state takes over the tree of the stored spans. Spans cannot be removed from that tree.
-    if (decision.type === 'grow' && decision.removed.length === 0 && state?.gathered !== undefined) {
+    const isLarger = decision.type === 'grow' && decision.removed.length === 0
+    if (isLarger && state?.gathered !== undefined && isRemembered(decision.growth)) {
       const { growth, added } = decision
-      if (isRemembered({ running: growth.endedAt === null, spanCount: growth.spanCount })) {
-        this.#running.set(key, grownState(state as KeptState, state.gathered, growth, added, version))
-        return
-      }
+      this.#running.set(key, grownState(state as KeptState, state.gathered, growth, added, version))
+      return
     }
     const known = this.#running.get(key)
     const goesOn = decision.type === 'change' && decision.change.ending === undefined
@@ -447,5 +444,4 @@ export class Writer {
  * the root span often arrives last, but a long trace may.
  */
 const LONG_TRACE = 200
-const isRemembered = ({ running, spanCount }: Pick<ReadyRecord, 'running' | 'spanCount'>): boolean =>
-  running || spanCount > LONG_TRACE
+const isRemembered = ({ status, spanCount }: Growth): boolean => status === 'running' || spanCount > LONG_TRACE

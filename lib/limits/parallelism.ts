@@ -6,8 +6,8 @@
  * can supply about eight batches at a time. On two cores, reads use six connections. Reads wait for PostgreSQL rather
  * than for Node.js, so the number of read connections also grows with the number of cores. Small writes (scores,
  * patches, deletions) are rare. Each core has one worker thread, because exports leave the main thread little to do
- * (test/bench/RESULTS.md, "MCP and OTLP"). Two cores are busy without worker threads while 16 clients send one request
- * after another; more cores would be idle.
+ * (test/bench/RESULTS.md, "MCP and OTLP"). Two cores are busy without worker threads while at most 16
+ * requests are in flight; with more cores, worker threads take nothing from PostgreSQL.
  *
  * Ideally, each of these tasks has its own connection. A process can also run with fewer connections; tasks then share
  * idle connections (lib/database/pooled/connection-limit.ts). If very few connections are allowed, there is only one

@@ -27,7 +27,7 @@ import type {
   Value
 } from './columns.ts'
 import type { TagLists, TraceLists } from './list-numbers.ts'
-import { newTextOf, type TraceTexts } from './trace-texts.ts'
+import { storedText, type TraceTexts } from './trace-texts.ts'
 
 /** For each column, the function that returns an item's value. */
 type ValuesFor<Columns extends readonly { readonly name: string }[], Item> = Readonly<
@@ -217,7 +217,7 @@ const doneValues: Omit<ValuesFor<typeof END_COLUMNS, Done<Ending | Growth | Adva
   document_bytes: ({ done }) => done.documentBytes,
   status: ({ done }) => done.status,
   sets_output: ({ done }) => done.output !== undefined,
-  output: ({ done }) => newTextOf(done.output).text,
+  output: ({ done }) => storedText(done.output).text,
   metadata: ({ done }) => done.metadata ?? null,
   provider: ({ done }) => done.provider,
   model: ({ done }) => done.model,
@@ -236,11 +236,11 @@ const allValues: Omit<ValuesFor<typeof GROWTH_COLUMNS, Done<Growth | Advance>>, 
   started_at: ({ done }) => done.startedAt,
   body_hash: ({ done }) => done.bodyHash,
   sets_input: ({ done }) => done.input !== undefined,
-  input: ({ done }) => newTextOf(done.input).text,
-  input_span_id: ({ done }) => newTextOf(done.input).spanId,
-  output_span_id: ({ done }) => newTextOf(done.output).spanId,
-  input_bytes: ({ done }) => newTextOf(done.input).bytes,
-  output_bytes: ({ done }) => newTextOf(done.output).bytes,
+  input: ({ done }) => storedText(done.input).text,
+  input_span_id: ({ done }) => storedText(done.input).spanId,
+  output_span_id: ({ done }) => storedText(done.output).spanId,
+  input_bytes: ({ done }) => storedText(done.input).bytes,
+  output_bytes: ({ done }) => storedText(done.output).bytes,
   name: ({ done }) => done.name,
   session_id: ({ done }) => done.sessionId,
   user_id: ({ done }) => done.userId

@@ -65,7 +65,7 @@ interface StoredText {
 const NO_TEXT: StoredText = { text: null, spanId: null, bytes: null }
 
 /** Returns how to store a text that a change sets; undefined keeps the stored text. */
-export function newTextOf(text: NewText | string | null | undefined): StoredText {
+export function storedText(text: NewText | string | null | undefined): StoredText {
   if (text == null) return NO_TEXT
   if (typeof text === 'string') return { text, spanId: null, bytes: null }
   const { spanId, bytes } = text

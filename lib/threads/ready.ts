@@ -28,7 +28,7 @@ import { type Priced, type PriceSources, priceCall } from '../trace/prices/compu
 import type { OwnPrice } from '../trace/prices/own.ts'
 import { prepareRestore } from '../trace/restore.ts'
 import { type Append, type End, oversizeMessage } from '../trace/states/decide.ts'
-import { decideExport } from '../trace/states/decide-export.ts'
+import { decideNewTrace } from '../trace/states/decide-export.ts'
 import type { RestoredHead } from '../trace/states/decide-restore.ts'
 import { type GatheredSpan, type Growth, stepMark } from '../trace/states/gathered.ts'
 import { textHeads } from '../trace/states/gathered-texts.ts'
@@ -273,9 +273,11 @@ function normaliseMapped(
     const step = stepMark(hints, span)
     const own: CallDetails = step === undefined ? callDetails : { ...callDetails, step }
     const priced = pricing && price(span, own, pricing)
-    if (priced == null) return Object.assign(span, { hints, callDetails: callDetailsText(own) })
-    const details = callDetailsText({ ...own, computedCost: priced.computedCost })
-    return Object.assign(span, { hints, callDetails: details, costUsd: priced.costUsd, costIsComputed: true })
+    const hinted = { hints, textHeads: textHeads(span, hints.level) }
+    if (priced == null) return Object.assign(span, hinted, { callDetails: callDetailsText(own) })
+    const callDetailsWithCost = callDetailsText({ ...own, computedCost: priced.computedCost })
+    const cost = { costUsd: priced.costUsd, costIsComputed: true }
+    return Object.assign(span, hinted, cost, { callDetails: callDetailsWithCost })
   })
   if (former === undefined) return spans
   return spansOf(former).map(({ hash }, i) => Object.assign(spans[i] as HintedSpan, { formerHash: hash }))
@@ -301,14 +303,11 @@ const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>
  */
 function readySpans(
   traceId: string,
-  hinted: readonly HintedSpan[],
+  spans: readonly HintedSpan[],
   { environment, hurries, maxSpans = DEFAULT_MAX_SPANS }: ReadyTask,
   allocate: Allocate
 ): ReadySpans {
-  const spans = hinted.map(span => Object.assign(span, { textHeads: textHeads(span) }))
-  const maxBytes = Number.POSITIVE_INFINITY
-  const operation = { operation: 'export' as const, traceId, spans, environment: null, maxSpans, maxBytes }
-  const { growth, added, refusals } = decideExport(undefined, operation)
+  const { growth, added, refusals } = decideNewTrace({ traceId, spans, maxSpans })
   // `added` is a subset of `spans`.
   const storable = added as readonly HintedSpan[]
   const trace = growth && asRecorded(traceId, growth, storable)

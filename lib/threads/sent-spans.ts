@@ -1,6 +1,6 @@
 /**
  * Sends an export's spans from a worker thread to the main thread as bytes, because objects are slow to transfer. The
- * main thread decodes the spans only if the trace is already stored, or later. Input and output are read from the
+ * main thread decodes the spans only if the trace is already stored, or is running. Input and output are read from the
  * spans' rows, which is rarely necessary: the heads of these texts are sent.
  */
 
@@ -10,8 +10,7 @@ import type { SpanTexts } from '../rows/packed-texts.ts'
 import type { Allocate } from '../rows/thread-bytes.ts'
 import { LEAST_SHARED } from '../rows/trace-texts.ts'
 import { bytesWhenCut } from '../trace/states/cut-texts.ts'
-import type { GatheredSpan, SpanHints, TextHead, TextHeads } from '../trace/states/gathered.ts'
-import { textHeads } from '../trace/states/gathered-texts.ts'
+import type { GatheredSpan, TextHead } from '../trace/states/gathered.ts'
 
 export interface SpansToGather {
   readonly spans: readonly GatheredSpan[]
@@ -23,7 +22,7 @@ export interface SpansToGather {
 
 type Texts = Pick<SpanTexts, 'input' | 'output'>
 /** The fields that are sent as they are. */
-type Fields = Omit<GatheredSpan, keyof Texts | 'cutBytes' | 'formerHash'> & { readonly textHeads: TextHeads }
+type Fields = Omit<GatheredSpan, keyof Texts | 'cutBytes' | 'formerHash'>
 /** `texts` is null if the span's row holds the texts. */
 type Sent = readonly [fields: Fields, texts: Texts | null, formerHash?: string]
 
@@ -41,7 +40,7 @@ export function encodeSpans({ spans, storable }: SpansToGather, allocate: Alloca
 }
 
 function fieldsOf(span: GatheredSpan): Fields {
-  const { input, output } = span.textHeads ?? textHeads(span)
+  const { input, output } = span.textHeads
   return {
     id: span.id,
     parentId: span.parentId,
@@ -71,66 +70,35 @@ function sentHead(head: TextHead | null): TextHead | null {
 
 const writer = new CopyWriter()
 
-/**
- * Decodes the spans. `rows` are the storable spans' rows, which are decoded when the first text is requested. Without
- * rows, requesting a text throws an error.
- */
+/** Decodes the spans. `rows` are the storable spans' rows, which are decoded when the first text is requested. */
 export function decodeSpans(encoded: Uint8Array, rows: SpanRows | undefined): SpansToGather {
   const { buffer, byteOffset, byteLength } = encoded
   const { bytes } = readField(Buffer.from(buffer, byteOffset, byteLength), 0)
   const sent: readonly Sent[] = JSON.parse((bytes as Buffer).toString())
   let read: ReadonlyMap<string, SpanTexts> | undefined
   const textsOf: TextsOf = id => {
-    if (rows === undefined) throw new Error(`the texts of span ${id} were not kept`)
-    read ??= textsOfRows(rows)
+    read ??= rows === undefined ? new Map() : textsOfRows(rows)
     return read.get(id) as SpanTexts
   }
-  const spans = sent.map(([fields, texts, formerHash]) => new SentSpan(fields, texts ?? textsOf, formerHash))
+  const spans = sent.map(
+    ([fields, texts, formerHash]): GatheredSpan =>
+      Object.assign(new LateTexts(fields, texts ?? textsOf), fields, { formerHash })
+  )
   return { spans, storable: spans.filter((_, i) => sent[i]?.[1] === null) }
 }
 
 type TextsOf = (id: string) => SpanTexts
 
-class SentSpan implements GatheredSpan {
-  readonly id: string
-  readonly parentId: string | null
-  readonly kind: string
-  readonly status: string
-  readonly startedAt: string
-  readonly endedAt: string
-  readonly provider: string | null
-  readonly model: string | null
-  readonly inputTokens: number | null
-  readonly outputTokens: number | null
-  readonly totalTokens: number | null
-  readonly costUsd: number | null
-  readonly costIsComputed: boolean | undefined
-  readonly hash: string
-  readonly formerHash: string | undefined
-  readonly bytes: number
-  readonly hints: SpanHints
-  readonly textHeads: TextHeads
+/**
+ * Reads a span's texts when they are requested. This is a class because an object with getters of its own would stay in
+ * memory (ClaimedText in lib/trace/states/gathered-texts.ts).
+ */
+class LateTexts implements Texts {
+  readonly #span: Pick<Fields, 'id' | 'bytes'>
   readonly #texts: Texts | TextsOf
 
-  constructor(fields: Fields, texts: Texts | TextsOf, formerHash: string | undefined) {
-    this.id = fields.id
-    this.parentId = fields.parentId
-    this.kind = fields.kind
-    this.status = fields.status
-    this.startedAt = fields.startedAt
-    this.endedAt = fields.endedAt
-    this.provider = fields.provider
-    this.model = fields.model
-    this.inputTokens = fields.inputTokens
-    this.outputTokens = fields.outputTokens
-    this.totalTokens = fields.totalTokens
-    this.costUsd = fields.costUsd
-    this.costIsComputed = fields.costIsComputed
-    this.hash = fields.hash
-    this.formerHash = formerHash
-    this.bytes = fields.bytes
-    this.hints = fields.hints
-    this.textHeads = fields.textHeads
+  constructor(span: Pick<Fields, 'id' | 'bytes'>, texts: Texts | TextsOf) {
+    this.#span = span
     this.#texts = texts
   }
 
@@ -147,12 +115,11 @@ class SentSpan implements GatheredSpan {
    * therefore cut.
    */
   get cutBytes(): number {
-    const texts = this.#texts
-    return typeof texts === 'function' ? bytesWhenCut(this.bytes, texts(this.id)) : this.bytes
+    const { id, bytes } = this.#span
+    return typeof this.#texts === 'function' ? bytesWhenCut(bytes, this.#texts(id)) : bytes
   }
 
   #find(): Texts {
-    const texts = this.#texts
-    return typeof texts === 'function' ? texts(this.id) : texts
+    return typeof this.#texts === 'function' ? this.#texts(this.#span.id) : this.#texts
   }
 }

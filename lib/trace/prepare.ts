@@ -8,7 +8,7 @@ import { EndBody, ImportedBody, IngestBody, MAX_JSON_DEPTH, SpansBody } from '..
 import { mayHoldOddText, type ParsedBody, parseBody, readText } from './body.ts'
 import { byteTextOf } from './json/byte-text.ts'
 import { compactText } from './json/compact.ts'
-import { holdsControls, textHoldsControls } from './json/exact-json.ts'
+import { CONTROL, holdsControls } from './json/exact-json.ts'
 import { type Reader, reader } from './json/reader.ts'
 import { type Checked, normaliseEnd, normaliseSpans, normaliseTrace } from './normalise.ts'
 import {
@@ -72,7 +72,7 @@ function readCompact<T>(text: string, mayBeCompact: boolean, read: (text: string
   const value = mayBeCompact ? read(text) : undefined
   if (value !== undefined) return value
   const compact = compactText(text)
-  if (compact === undefined || compact === text || textHoldsControls(compact)) return undefined
+  if (compact === undefined || compact === text || CONTROL.test(compact)) return undefined
   return read(compact)
 }
 

@@ -3,7 +3,7 @@
  */
 import { LosslessNumber } from 'lossless-json'
 import Type from 'typebox'
-import { inspectText, type Json, parseInexact, textHoldsControls } from '../../trace/json/exact-json.ts'
+import { CONTROL, inspectText, type Json, parseInexact } from '../../trace/json/exact-json.ts'
 import { EMPTY_OBJECT, type FreeJson, freeJsonOf } from '../../trace/json/free-json.ts'
 import { reader } from '../../trace/json/reader.ts'
 import { remembering } from '../../trace/remembering.ts'
@@ -61,7 +61,7 @@ const BEGINNINGS = { json: /^\s*["[{\-\dtfn]/, structured: /^\s*["[{]/, loose: /
 
 /** Returns the free JSON of a string, or undefined if the string is not valid JSON or is nested too deeply. */
 function freeOfText(text: string): FreeJson | undefined {
-  const plain = textHoldsControls(text) ? undefined : anyJson.read(text, MAX_DEPTH)
+  const plain = CONTROL.test(text) ? undefined : anyJson.read(text, MAX_DEPTH)
   if (plain !== undefined) return plain
   const value = parseJson(text)
   return value === undefined ? undefined : freeOf(value)

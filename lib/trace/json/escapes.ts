@@ -7,7 +7,8 @@ const FIRST_PLACES = 1024
 const NOWHERE = 0x7fff_ffff
 const SMALL_U = 117
 /** Kinds of escapes, by the code of the character after the backslash. Other characters cannot be escaped. */
-const [SIMPLE, RESPELT] = [1, 2]
+const SIMPLE = 1
+const RESPELT = 2
 const KINDS = new Uint8Array(128)
 for (const character of '"\\bfnrt') KINDS[character.charCodeAt(0)] = SIMPLE
 for (const character of '/u') KINDS[character.charCodeAt(0)] = RESPELT

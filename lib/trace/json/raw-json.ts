@@ -1,6 +1,6 @@
 /** Parses JSON but leaves free-form values as text, so that they can be stored exactly as sent. */
 
-import { parseExact, textHoldsControls } from './exact-json.ts'
+import { CONTROL, parseExact } from './exact-json.ts'
 import { NULL, passFree, type RawJson } from './free-json.ts'
 import { NOT_PLAIN, Scanner } from './scanner.ts'
 
@@ -47,7 +47,7 @@ export function parseKeeping(names: readonly string[], text: string, maxDepth: n
     return items
   }
 
-  if (textHoldsControls(text)) return undefined
+  if (CONTROL.test(text)) return undefined
   try {
     scanner.start(text, maxDepth)
     const parsed = value()

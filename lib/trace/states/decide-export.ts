@@ -8,7 +8,7 @@
 import { isStoredAs, shortHash } from '../prepared.ts'
 import { cutBeyond } from './cut-texts.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
-import { asOwnText } from './gathered-texts.ts'
+import { asOwnText, type NewText } from './gathered-texts.ts'
 import { takePlaces } from './kept-spans.ts'
 import { type CountedSpan, readLeftOut } from './left-out.ts'
 import { type Reason, type SpanRefusal, sumRefusals } from './span-refusals.ts'
@@ -66,12 +66,24 @@ export function decideExport(state: ExportState | undefined, operation: ExportOp
   return { growth: writes ? growth : undefined, added, removed, cut, leftOut, duplicate, refusals }
 }
 
+/**
+ * Decides an export as if the trace were not stored. A new trace's first spans are not cut, because they come from one
+ * portion of an export (lib/otlp/wire/portion.ts).
+ */
+export function decideNewTrace({
+  traceId,
+  spans,
+  maxSpans
+}: Pick<ExportOperation, 'traceId' | 'spans' | 'maxSpans'>): ExportDecision {
+  const maxBytes = Number.POSITIVE_INFINITY
+  return decideExport(undefined, { operation: 'export', traceId, spans, environment: null, maxSpans, maxBytes })
+}
+
 const NOTHING_CUT: ReadonlySet<GatheredSpan> = new Set()
 
 /**
  * Cuts the texts of spans that do not fit. Claims of these spans still count in full, because the trace's own document
- * is limited separately. A new trace's first spans are not cut, because they come from one portion of an export
- * (lib/otlp/wire/portion.ts).
+ * is limited separately.
  */
 function withinBytes(
   growth: Growth | undefined,
@@ -84,9 +96,10 @@ function withinBytes(
   }
   const { spans: cut, bytes } = cutBeyond(added, maxBytes - stored.estimatedBytes)
   const { estimatedBytes, addedBytes } = growth
-  const cutIds = new Set([...cut].map(({ id }) => id))
-  const keep = (text: Growth['input']) => (text != null && cutIds.has(text.spanId ?? '') ? asOwnText(text) : text)
-  const [input, output] = [keep(growth.input), keep(growth.output)]
+  const isCut = (text: NewText) => [...cut].some(({ id }) => id === text.spanId)
+  const [input, output] = [growth.input, growth.output].map(text =>
+    text != null && isCut(text) ? asOwnText(text) : text
+  )
   return {
     growth: { ...growth, input, output, estimatedBytes: estimatedBytes - bytes, addedBytes: addedBytes - bytes },
     cut

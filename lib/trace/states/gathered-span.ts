@@ -60,6 +60,7 @@ export interface TextHead {
   readonly text?: string | undefined
 }
 
+/** The heads of the texts that the trace can take. */
 export interface TextHeads {
   readonly input: TextHead | null
   readonly output: TextHead | null
@@ -68,8 +69,7 @@ export interface TextHeads {
 /** The part of a span from which its trace is built. The span's row contains the remaining fields. */
 export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' | 'events'> {
   readonly hints: SpanHints
-  /** The heads of the texts that the trace can take. If undefined, they are computed when they are needed. */
-  readonly textHeads?: TextHeads | undefined
+  readonly textHeads: TextHeads
   /** Whether costUsd was computed from the span's tokens. */
   readonly costIsComputed?: boolean | undefined
   /** Size of the document with its texts cut (cut-texts.ts), in bytes. If undefined, the texts are never cut. */

@@ -30,26 +30,28 @@ const headOf = (text: string | null): TextHead | null =>
 
 const NO_TEXTS: TextHeads = { input: null, output: null }
 
-/** Returns the heads of the span's texts. Both are null if the trace cannot take the texts. */
-export const textHeads = (span: GatheredSpan): TextHeads =>
-  isAside(span) ? NO_TEXTS : { input: headOf(span.input), output: headOf(span.output) }
+type Texts = Pick<GatheredSpan, 'kind' | 'input' | 'output'>
 
-/** Whether the span is a tool call inside the trace. Its arguments and result are not the trace's input and output. */
-const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && hints.level === INNER
+/**
+ * Returns the heads of a span's texts. A tool call inside the trace has none: its arguments and result are not the
+ * trace's input and output.
+ */
+export const textHeads = ({ kind, input, output }: Texts, level: Level): TextHeads =>
+  kind === 'tool' && level === INNER ? NO_TEXTS : { input: headOf(input), output: headOf(output) }
 
 /** Returns the grade of the claim of a span's own text; undefined if the trace cannot take the text. */
-export function gradeOfText(span: GatheredSpan, side: Side): Level | typeof UNREADABLE | undefined {
-  const head = (span.textHeads ?? textHeads(span))[side]
+export function gradeOfText({ textHeads, hints }: GatheredSpan, side: Side): Level | typeof UNREADABLE | undefined {
+  const head = textHeads[side]
   if (head === null) return undefined
-  return head.isNotation ? UNREADABLE : span.hints.level
+  return head.isNotation ? UNREADABLE : hints.level
 }
 
 /** Returns the text that a span claims. `isStored` says whether the span's row keeps its texts. */
 export function claimedText(span: GatheredSpan, side: Side, isStored: boolean): NewText {
-  const { hints, id } = span
+  const { hints, id, textHeads } = span
   const said = hints[side]
   if (said !== undefined) return { text: said, bytes: Buffer.byteLength(said), spanId: null }
-  const head = (span.textHeads ?? textHeads(span))[side]
+  const head = textHeads[side]
   if (head === null) throw new Error(`span ${id} claims its ${side}, but has none`)
   // The row of a step may be removed later (steps.ts).
   return new ClaimedText(span, side, head, isStored && hints.callSpanId === undefined ? id : null)

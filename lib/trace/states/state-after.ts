@@ -6,6 +6,7 @@ import { countBytes, countErrors } from '../span-sums.ts'
 import { SpanTree } from '../span-tree.ts'
 import type { TraceChange, TraceState } from './decide.ts'
 import { type GatheredSpan, type GatheredState, type Growth, gatheredUsage } from './gathered.ts'
+import type { CountedSpan } from './left-out.ts'
 
 /** The fields that the service assigns when it records a trace. */
 type Stamp = Pick<TraceState, 'seq' | 'version' | 'environment'>
@@ -66,18 +67,22 @@ export function changedState(state: KeptState, change: TraceChange, version: num
 
 /** Returns the state of a trace that an export's spans created, without the fields in Stamp. */
 export function gatheredState(growth: Growth, added: readonly GatheredSpan[]): StartedState {
-  const { input, output, durationMs: _, addedBytes: __, changed: ___, isRun: ____, ...fields } = growth
-  const sizes = { inputBytes: input?.bytes ?? NULL_BYTES, outputBytes: output?.bytes ?? NULL_BYTES }
-  const gathered = { ...fields, ...sizes, patched: false, spans: new SpanTree(added.map(gatheredUsage)) }
+  const nothing = {
+    inputBytes: NULL_BYTES,
+    outputBytes: NULL_BYTES,
+    patched: false,
+    spans: new SpanTree<CountedSpan>([])
+  }
+  const after = gatheredAfter(nothing, growth, added)
+  const spanHashes = addHashes(new Map(), added)
   return {
-    ...fields,
-    ...sizes,
-    running: fields.endedAt === null,
+    ...after,
+    running: after.endedAt === null,
     endHash: null,
-    spanHashes: addHashes(new Map(), added),
     isGathered: true,
-    gathered,
-    copy: undefined
+    copy: undefined,
+    gathered: after,
+    spanHashes
   }
 }
 
@@ -92,12 +97,27 @@ export function grownState(
   added: readonly GatheredSpan[],
   version: number
 ): KeptState {
-  const { input, output, durationMs: _, addedBytes: __, changed: ___, isRun: ____, ...fields } = growth
-  const bytesOf = (text: Growth['input'], before: number) =>
-    text === undefined ? before : text === null ? NULL_BYTES : text.bytes
-  const outputBytes = bytesOf(output, gathered.outputBytes)
-  for (const span of added) gathered.spans.add(gatheredUsage(span))
-  const after = { ...gathered, ...fields, inputBytes: bytesOf(input, gathered.inputBytes), outputBytes }
+  const after = gatheredAfter(gathered, growth, added)
   const spanHashes = addHashes(state.spanHashes, added)
-  return { ...state, ...after, version, running: fields.endedAt === null, gathered: after, spanHashes }
+  return { ...state, ...after, version, running: after.endedAt === null, gathered: after, spanHashes }
+}
+
+/** Adds the spans to the tree of `before`, and returns the trace with this tree. */
+function gatheredAfter(
+  before: Pick<GatheredState, 'inputBytes' | 'outputBytes' | 'patched' | 'spans'>,
+  growth: Growth,
+  added: readonly GatheredSpan[]
+): GatheredState {
+  const { input, output, durationMs: _, addedBytes: __, changed: ___, isRun: ____, ...fields } = growth
+  const { patched, spans } = before
+  for (const span of added) spans.add(gatheredUsage(span))
+  const bytesOf = (text: Growth['input'], stored: number) =>
+    text === undefined ? stored : text === null ? NULL_BYTES : text.bytes
+  return {
+    ...fields,
+    inputBytes: bytesOf(input, before.inputBytes),
+    outputBytes: bytesOf(output, before.outputBytes),
+    patched,
+    spans
+  }
 }

@@ -73,30 +73,6 @@ t.test('a grown trace releases as much as it took', async t => {
   t.equal(fill(), before)
 })
 
-t.test('a state is computed when it is needed, once, and its data counts until then', async t => {
-  const running = new StateCache()
-  let computed = 0
-  const compute = () => {
-    computed++
-    return stateOf(1)
-  }
-  running.setLater('1/a', compute, 1000)
-  t.equal(computed, 0)
-  const state = running.get('1/a')
-  t.equal(running.get('1/a'), state)
-  t.equal(computed, 1)
-  running.setLater('1/a', compute, 16 * 1024 * 1024 + 1)
-  t.equal(running.get('1/a'), undefined, 'too much data is not kept, and the former state is gone')
-  const keys = Array.from({ length: 100 }, (_, i) => `1/${i}`)
-  for (const key of keys) running.setLater(key, compute, 1024 * 1024)
-  t.equal(computed, 1)
-  t.same(
-    keys.filter(key => running.get(key) !== undefined),
-    keys.slice(100 - 63),
-    'the data of 63 states and their own sizes fill 64 MiB'
-  )
-})
-
 /** Returns a write path, and counts its reads of stored states. */
 async function countedPath(t: Test) {
   const database = await testDatabase(t)

@@ -13,7 +13,7 @@ import {
   ROOT,
   type SpanHints
 } from '../../../../lib/trace/states/gathered.ts'
-import type { NewText } from '../../../../lib/trace/states/gathered-texts.ts'
+import { type NewText, textHeads } from '../../../../lib/trace/states/gathered-texts.ts'
 import { endOf } from '../../../../lib/trace/states/idle.ts'
 
 /** The limit is small enough for tests to exceed it. */
@@ -44,30 +44,32 @@ export function span(id: number, start: number, end: number, { hints, ...over }:
     bytes: 100,
     ...over
   }
+  const all: SpanHints = {
+    level: INNER,
+    startMicros: BASE * 1000 + start * 1_000_000,
+    endMicros: BASE * 1000 + end * 1_000_000,
+    endsInFuture: false,
+    name: undefined,
+    ownName: name,
+    input: undefined,
+    output: undefined,
+    sessionId: undefined,
+    userId: undefined,
+    resourceSessionId: undefined,
+    resourceUserId: undefined,
+    responseId: undefined,
+    tags: [],
+    metadata: {},
+    ...hints
+  }
   return {
     id: idOf(id),
     startedAt: at(start),
     endedAt: at(end),
     hash: hashOf(`${id} ${JSON.stringify(given)}`),
     ...given,
-    hints: {
-      level: INNER,
-      startMicros: BASE * 1000 + start * 1_000_000,
-      endMicros: BASE * 1000 + end * 1_000_000,
-      endsInFuture: false,
-      name: undefined,
-      ownName: name,
-      input: undefined,
-      output: undefined,
-      sessionId: undefined,
-      userId: undefined,
-      resourceSessionId: undefined,
-      resourceUserId: undefined,
-      responseId: undefined,
-      tags: [],
-      metadata: {},
-      ...hints
-    }
+    hints: all,
+    textHeads: textHeads(given, all.level)
   }
 }
 
